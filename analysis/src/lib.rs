@@ -19,7 +19,7 @@
 //! | [`map`] | slices and projections, with the patches |
 //! | [`figure`] | figures of results: SVG, PNG, PDF |
 //! | [`report`] | a campaign as one HTML page |
-//! | [`table`] | [`Record`]: every result as CSV and JSON |
+//! | [`table`], [`columns`] | [`Record`]: every result as CSV and JSON; units and descriptions of columns |
 //!
 //! Input is a [`comove_sim::Snapshot`], never a run, or a [`part::Part`] of one on each of several ranks: functions that
 //! end in `_by` take those, are collective, and have their result on the first rank. Results are plain values with units in
@@ -30,6 +30,7 @@
 
 pub mod cell_fields;
 pub mod cells;
+pub mod columns;
 pub mod comparison;
 pub mod covering_grid;
 pub mod density_pdf;

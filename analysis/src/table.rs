@@ -130,14 +130,15 @@ impl Table {
         names + &rows.concat()
     }
 
-    /// The table for a reader: numbers with four significant digits.
+    /// The table for a reader: numbers with four significant digits, redshifts of outputs as a recipe has them.
     pub fn rounded(&self) -> Vec<Vec<String>> {
-        let show = |entry: &Entry| match entry {
+        let show = |(entry, column): (&Entry, &String)| match entry {
+            Entry::Real(value) if column == "redshift" || column == "z" => readable_redshift(*value),
             Entry::Real(value) => readable(*value),
             Entry::Single(value) => readable(f64::from(*value)),
             other => other.to_string(),
         };
-        self.rows.iter().map(|row| row.iter().map(show).collect()).collect()
+        self.rows.iter().map(|row| row.iter().zip(&self.columns).map(show).collect()).collect()
     }
 }
 
@@ -155,6 +156,17 @@ pub fn readable(value: f64) -> String {
         let text = format!("{value:.3e}");
         let (mantissa, exponent) = text.split_once('e').expect("an exponent");
         format!("{}×10{}", mantissa.replace('-', "−"), superscript(exponent.parse().expect("an integer")))
+    }
+}
+
+/// A redshift: 0.5 for 0.50000001, which a scale factor gives back; others with four significant digits.
+fn readable_redshift(z: f64) -> String {
+    let decimals = (z * 1e4).round() / 1e4;
+    if (z - decimals).abs() < 1e-6 * (1.0 + z.abs()) {
+        // no minus before a zero
+        format!("{}", decimals + 0.0).replace('-', "−")
+    } else {
+        readable(z)
     }
 }
 
@@ -195,6 +207,17 @@ mod tests {
     fn numbers_for_readers() {
         let shown = [0.0, 12.3456, -0.012_346, 1.234_56e13, 4.2e-7, f64::NAN].map(readable);
         assert_eq!(shown, ["0", "12.35", "−0.01235", "1.235×10¹³", "4.200×10⁻⁷", "–"]);
+    }
+
+    #[test]
+    fn redshifts_are_those_of_the_recipe() {
+        let mut table = Table::new(["redshift", "a"]);
+        for z in [0.500_000_01, 9.0, -1e-9, 4.123_456, 1e-5] {
+            table.push(vec![z.into(), 0.5.into()]);
+        }
+        let shown: Vec<String> = table.rounded().into_iter().map(|row| row[0].clone()).collect();
+        assert_eq!(shown, ["0.5", "9", "0", "4.123", "1.000×10⁻⁵"]);
+        assert_eq!(table.rounded()[0][1], "0.5000");
     }
 
     #[test]

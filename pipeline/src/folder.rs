@@ -7,6 +7,7 @@
 //!   ledger.jsonl       what has happened
 //!   log.txt            the log
 //!   report.html        the report
+//!   index.json         stages, their state and files
 //!   lock               who works here
 //!   evolve-3f9a1c/     one folder per stage: its kind and the first digits of its fingerprint (`History::folder_of`)
 //! ```
@@ -81,6 +82,10 @@ impl CampaignFolder {
 
     pub(crate) fn report(&self) -> PathBuf {
         self.path.join("report.html")
+    }
+
+    pub(crate) fn index(&self) -> PathBuf {
+        self.path.join("index.json")
     }
 
     /// The recipe as it was run.

@@ -59,6 +59,18 @@ class Campaign:
         return self.path / "report.html"
 
     @property
+    def index(self) -> dict[str, Any]:
+        """Stages, files and columns of tables as of the end of the last process: `index.json`."""
+        return dict(read_json(self.path / "index.json"))
+
+    def _descriptions(self, table: str) -> dict[str, str]:
+        """Descriptions of the columns of a table: `halos`. None in campaigns of older programs."""
+        if not (self.path / "index.json").is_file():
+            return {}
+        columns = self.index.get("tables", {}).get(table, [])
+        return {column["name"]: column["description"] for column in columns}
+
+    @property
     def state(self) -> str:
         """How the last process ended: `finished`, `interrupted`, or `open` while it runs or if it was killed or failed."""
         return self._history.ending or "open"

@@ -165,6 +165,7 @@ class Analysis(Stage):
     def _read(self, path: Path) -> pd.DataFrame:
         table = read_table(path)
         table.attrs["stage"] = self.name
+        table.attrs["descriptions"] = self.campaign._descriptions(FileName.of(path.name).kind)
         return table
 
 

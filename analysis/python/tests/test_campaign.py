@@ -53,6 +53,23 @@ def test_stages_are_those_of_the_ledger(computed):
         assert stage.files and all(path.exists() for path in stage.files)
 
 
+def test_the_index_has_the_stages_of_the_ledger(computed):
+    stages = {stage["fingerprint"]: stage for stage in computed.index["stages"]}
+    assert computed.index["state"] == "finished" and set(stages) == {stage.fingerprint for stage in computed}
+    for stage in computed:
+        indexed = stages[stage.fingerprint]
+        assert (indexed["name"], indexed["kind"], indexed["state"]) == (stage.name, stage.kind, "done")
+        assert indexed["folder"] == stage.folder.name
+        files = {file["file"] for file in indexed["files"] if file["kind"] not in ("output", "checkpoint")}
+        assert files == {path.name for path in stage.files}
+
+
+def test_columns_have_descriptions(run):
+    table = run.power_spectrum(z=3)
+    assert set(table.attrs["descriptions"]) == set(table.columns)
+    assert "P(k)" in table.attrs["descriptions"]["power_mpc3_h3"]
+
+
 def test_steps(run):
     records = lines(run.folder / "steps.jsonl")
     steps = run.steps

@@ -74,6 +74,8 @@ pub(crate) struct Campaign {
     pub name: String,
     /// Its stages in the order in which they run.
     pub stages: Vec<Node>,
+    /// The positions in `stages` of those that the recipe lists, in its order.
+    pub listed: Vec<usize>,
     /// How often a stage is tried that fails for what may pass: disk, device, memory.
     pub attempts: u32,
     /// The compiled recipe, for closures.
@@ -87,7 +89,14 @@ impl Campaign {
         for node in wanted {
             visit(node, &mut stages);
         }
-        Self { name: name.into(), stages, attempts: 1, program: None }
+        let mut listed = Vec::new();
+        for node in wanted {
+            let position = stages.iter().position(|stage: &Node| stage.is(node)).expect("visited");
+            if !listed.contains(&position) {
+                listed.push(position);
+            }
+        }
+        Self { name: name.into(), stages, listed, attempts: 1, program: None }
     }
 }
 

@@ -267,6 +267,18 @@ impl<'a> CampaignResolver<'a> {
         0..self.stages.len()
     }
 
+    /// Every stage's position in the order of the recipe's `campaign([…])`; stages that it does not list follow, and a stage
+    /// that was decided on follows the decision.
+    pub(crate) fn listed_order(&self) -> Vec<usize> {
+        let listed = &self.campaign.listed;
+        let mut positions: Vec<usize> = self.positions().collect();
+        positions.sort_by_key(|&n| {
+            let path = self.path(n);
+            (listed.iter().position(|&stage| stage == path[0]).unwrap_or(listed.len()), path.clone())
+        });
+        positions
+    }
+
     /// The stage at position `n`, as far as it is known.
     pub(crate) fn node(&self, n: usize) -> &Node {
         &self.stages[n].node

@@ -150,6 +150,11 @@ pub(crate) fn moment_of(file: &str) -> Option<Moment> {
     FileName::of(file).moment
 }
 
+/// The first part of the name of an analysis's file: `halos` of `halos_z0.csv`.
+pub(crate) fn kind_of(file: &str) -> String {
+    FileName::of(file).kind
+}
+
 /// A map's table of numbers, `#{ columns, rows }`, as a closure gives tables too.
 fn table(path: &Path) -> Result<Dynamic, PipelineError> {
     let text = std::fs::read_to_string(path).map_err(PipelineError::io(path))?;

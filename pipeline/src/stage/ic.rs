@@ -220,7 +220,7 @@ impl Stage for InitialCondition {
             made.remarks.iter().for_each(|remark| tracing::warn!("{}: {remark}", ic.path.display()));
         }
         let mut section = Section::new(self.describe());
-        section.table("Its mesh", &["quantity", "value"], made.rows);
+        section.account("The mesh", &["quantity", "value"], made.rows);
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
 }

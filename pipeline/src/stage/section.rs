@@ -12,6 +12,9 @@ pub(crate) struct Section {
     pub text: String,
     pub tables: Vec<SectionTable>,
     pub images: Vec<SectionImage>,
+    /// Tables of a run's cost and conservation, or of an initial condition: shown after all results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounting: Vec<SectionTable>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,14 +32,25 @@ pub(crate) struct SectionImage {
     pub caption: String,
 }
 
+impl SectionTable {
+    fn new(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Self {
+        let columns = columns.iter().map(|c| (*c).to_owned()).collect();
+        Self { caption: caption.into(), columns, rows }
+    }
+}
+
 impl Section {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     pub(crate) fn table(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
-        let columns = columns.iter().map(|c| (*c).to_owned()).collect();
-        self.tables.push(SectionTable { caption: caption.into(), columns, rows });
+        self.tables.push(SectionTable::new(caption, columns, rows));
+    }
+
+    /// Adds a table of what the results cost and how well sums were conserved.
+    pub(crate) fn account(&mut self, caption: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+        self.accounting.push(SectionTable::new(caption, columns, rows));
     }
 
     /// Adds a result's table, its numbers rounded for a reader.

@@ -261,9 +261,9 @@ fn two_runs_that_differ_in_their_end() {
         }
         let said = place.run(&twins(first, second));
         assert_eq!(said.matches("done before").count(), 5, "{said}");
-        let heading = format!("<h2>The run, end z = {first}; The run, end z = {second}</h2>");
+        let heading = format!("<h3>The run, end z = {first}; The run, end z = {second}</h3>");
         let page = place.report();
-        assert!(page.contains(&heading) && page.matches("<h2>The run").count() == 1, "{page}");
+        assert!(page.contains(&heading) && page.matches("<h3>The run").count() == 1, "{page}");
         let begun = place.events("stage_started");
         assert_eq!(begun.iter().filter(|event| event["kind"] == "evolve").count(), 1, "one run does both");
     }

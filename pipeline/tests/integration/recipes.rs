@@ -158,6 +158,26 @@ fn every_recipe_is_listed() {
     assert_eq!(there, ALL.iter().map(|shrunk| shrunk.recipe.to_owned()).collect());
 }
 
+/// The index describes the columns of all tables but those that closures make and the pixels of projections.
+fn every_column_is_described(campaign: &Path, recipe: &str) {
+    let index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(campaign.join("index.json")).unwrap()).unwrap();
+    for stage in index["stages"].as_array().unwrap() {
+        assert_eq!(stage["state"], "done", "{recipe}: {stage}");
+        if ["measure", "combine", "projection"].contains(&stage["kind"].as_str().unwrap()) {
+            continue;
+        }
+        for file in stage["files"].as_array().unwrap().iter().filter(|file| file["kind"] == "table") {
+            let path = campaign.join(stage["folder"].as_str().unwrap()).join(file["file"].as_str().unwrap());
+            let text = std::fs::read_to_string(&path).unwrap();
+            for column in text.lines().next().unwrap().split(',') {
+                let known = index["tables"].as_object().unwrap().values().flat_map(|table| table.as_array().unwrap());
+                assert!(known.clone().any(|one| one["name"] == column), "{recipe}: {column} of {}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn every_recipe_runs_shrunk() {
     for shrunk in &ALL {
@@ -179,6 +199,7 @@ fn every_recipe_runs_shrunk() {
         for file in shrunk.files {
             assert!(there.contains(*file), "{}: {file} is missing among {there:?}", shrunk.recipe);
         }
+        every_column_is_described(&campaign, shrunk.recipe);
         let page = std::fs::read_to_string(campaign.join("report.html")).unwrap();
         let always = ["Provenance", "The recipe"].map(|part| (part, true));
         let has_gas = !std::fs::read_to_string(recipes().join(shrunk.recipe)).unwrap().contains("gas: false");

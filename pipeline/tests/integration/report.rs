@@ -13,7 +13,7 @@ const Z_END = param("z_end", 30.0, "where the run ends");
 const CELLS = param("cells", 16, "per axis");
 const BROKEN = param("broken", false, "whether the measurement fails");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
-const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: CELLS, z: 49, seed: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: CELLS, z: 49, seed: 1, dark_matter: true });
 const RUN = evolve(IC, #{ z_end: Z_END, max_level: 1, refine: density_above(1.4) });
 const PEAK = measure("peak", RUN, |s| #{ density: s.densest().density, b: if BROKEN { 1 + "a".len + () } else { 0 } });
 campaign("A <page> & more", [PEAK, slice(RUN, #{ pixels: 32 }), power_spectrum(RUN)])
@@ -92,7 +92,11 @@ fn is_sound(page: &str) {
         for (attribute, value) in tag.split(' ').filter_map(|part| part.split_once("=\"")) {
             match attribute {
                 "src" => assert!(value.starts_with("data:image/png;base64,"), "{value}"),
-                "href" => assert!(page.contains(&format!("id=\"{}\"", value[1..].trim_end_matches('"'))), "{value}"),
+                "href" => match value.trim_end_matches('"').strip_prefix('#') {
+                    Some(place) => assert!(page.contains(&format!("id=\"{place}\"")), "{value}"),
+                    // a file below the campaign's folder
+                    None => assert!(!value.contains(':') && !value.starts_with('/'), "{value}"),
+                },
                 _ => {
                     assert!(!attribute.starts_with("on") && !["style", "width", "srcset"].contains(&attribute), "{tag}")
                 }
@@ -122,7 +126,7 @@ fn is_sound(page: &str) {
         }
     }
     for contained in
-        ["figure img { display: block; width: 100%", ".scroll { overflow-x: auto", "pre { overflow-x: auto"]
+        ["figure img { display: block; max-width: 100%", ".scroll { overflow-x: auto", "pre { overflow-x: auto"]
     {
         assert!(style.contains(contained), "{contained}");
     }
@@ -160,6 +164,119 @@ fn a_finished_campaign_says_what_made_it() {
     assert!(files > 10 && log.contains("report.html"), "{files} {log}");
 }
 
+/// Head, results in the order of the recipe's list, then accounting and provenance; the first picture before any table of a
+/// run or of an initial condition.
+#[test]
+fn the_page_begins_with_what_was_simulated() {
+    let place = Place::new();
+    place.ends(&["run", "page.rhai", "-p", "z_end=40.25"], 0);
+    let page = unescaped(&place.page());
+    for fact in [
+        "<dt>cosmology</dt><dd>Ωm 0.3, ΩΛ 0.7, Ωb 0.045, h 0.7, σ8 0.9, ns 1</dd>",
+        "<dt>box</dt><dd>20 Mpc/h (28.57 Mpc), comoving, periodic</dd>",
+        "<dt>redshift</dt><dd>49 to 40.25</dd>",
+        "<dt>root grid</dt><dd>16³ cells, 1 refinement level</dd>",
+        "<dt>finest cell</dt><dd>0.6250 Mpc/h, 32³ across the box</dd>",
+        // (1 − 0.045/0.3)·0.3·2.775e11·20³/16³ is 1.382e11
+        "<dt>species</dt><dd>dark matter and gas</dd>",
+        "<dt>particle mass</dt><dd>1.382×10¹¹ M☉/h, 16³ particles</dd>",
+        "<dt>numerics</dt><dd>PPM, single precision, one time step for all levels</dd>",
+        "<dt>initial condition</dt><dd>16³ cells in 20 Mpc/h at z = 49 with dark matter, seed 1</dd>",
+        "<dt>units</dt><dd>comoving Mpc/h,",
+    ] {
+        assert!(page.contains(fact), "{fact}: {page}");
+    }
+    let order = [
+        "<h1>",
+        "<p class=\"headline\">",
+        "<dl class=\"head\">",
+        "<h2>Measured: peak</h2>",
+        "<h2>Slice: density</h2>",
+        "<img src=",
+        "<h2>Power spectrum</h2>",
+        "<h2>Accounting</h2>",
+        "<h3>Stages</h3>",
+        "<h3>Initial condition</h3>",
+        "<h3>The run</h3>",
+        "residual of the gas's energy ledger",
+        "Where the time went",
+        "<h2>Provenance</h2>",
+    ];
+    let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is not there: {page}")));
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(!page.contains("<h2>The run") && page.contains("<figcaption>z = 40.25</figcaption>"), "{page}");
+}
+
+/// Runs that differ are told apart in a table, and what they share is said once.
+#[test]
+fn runs_that_differ_have_a_table() {
+    let place = Place::new();
+    let two =
+        RECIPE.replace("seed: 1 });", "seed: 1 });\nconst OTHER = evolve(IC, #{ z_end: Z_END, name: \"uniform\" });");
+    std::fs::write(
+        place.0.path().join("page.rhai"),
+        two.replace("power_spectrum(RUN)]", "power_spectrum(RUN), OTHER]"),
+    )
+    .unwrap();
+    place.ends(&["run", "page.rhai", "-p", "z_end=45"], 0);
+    let page = unescaped(&place.page());
+    let head = between(&page, "<dl class=\"head\">", "<nav>");
+    assert!(head.contains("<dt>box</dt>") && !head.contains("<dt>finest cell</dt>"), "{head}");
+    for entry in [
+        "<th class=\"words\">root grid</th>",
+        ">uniform</td>",
+        "16³ cells, not refined",
+        "16³ cells, 1 refinement level",
+    ] {
+        assert!(head.contains(entry), "{entry}: {head}");
+    }
+}
+
+/// Every stage of the recipe with its state and files, which exist; columns of tables with unit and description.
+#[test]
+fn the_index_lists_stages_and_files() {
+    let place = Place::new();
+    let index = |place: &Place| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(place.path("index.json")).unwrap()).unwrap()
+    };
+    let stages = |index: &serde_json::Value| -> Vec<(String, String, usize)> {
+        let one = |stage: &serde_json::Value| {
+            let text = |key: &str| stage[key].as_str().unwrap().to_owned();
+            (text("kind"), text("state"), stage["files"].as_array().unwrap().len())
+        };
+        index["stages"].as_array().unwrap().iter().map(one).collect()
+    };
+    place.ends(&["run", "page.rhai", "-p", "z_end=40.5", "--only", "ic_gaussian"], 0);
+    let begun = index(&place);
+    assert_eq!(begun["state"], "interrupted");
+    let count = |state: &str| stages(&begun).iter().filter(|(_, of, _)| of == state).count();
+    assert_eq!((count("done"), count("to do")), (1, 4), "{begun}");
+    place.ends(&["run", "page.rhai", "-p", "z_end=40.5"], 0);
+    let done = index(&place);
+    assert_eq!((&done["state"], &done["campaign"]), (&"finished".into(), &"A <page> & more".into()));
+    let kinds: Vec<String> = stages(&done).into_iter().map(|(kind, ..)| kind).collect();
+    assert_eq!(kinds, ["measure", "slice", "power_spectrum", "ic_gaussian", "evolve"], "the recipe's order");
+    for stage in done["stages"].as_array().unwrap() {
+        let folder = place.path(stage["folder"].as_str().unwrap());
+        assert_eq!(stage["state"], "done");
+        for file in stage["files"].as_array().unwrap() {
+            assert!(folder.join(file["file"].as_str().unwrap()).is_file(), "{file}");
+        }
+        if stage["kind"] != "ic_gaussian" {
+            assert_eq!(stage["redshifts"], serde_json::json!([40.5]), "{stage}");
+        }
+    }
+    let files = |kind: &str| {
+        let all = done["stages"].as_array().unwrap().iter().flat_map(|stage| stage["files"].as_array().unwrap());
+        all.filter(|file| file["kind"] == kind).count()
+    };
+    assert!(files("output") == 1 && files("checkpoint") > 0 && files("step records") == 1, "{done}");
+    assert!(files("table") == 2 && files("figure") >= 2 && files("initial condition") == 1, "{done}");
+    let power = &done["tables"]["power_spectrum"];
+    assert_eq!((&power[0]["name"], &power[0]["unit"]), (&"k_h_mpc".into(), &"h/Mpc".into()));
+    assert!(power.as_array().unwrap().len() == 4 && power[1]["description"].as_str().unwrap().contains("P(k)"));
+}
+
 #[test]
 fn a_stopped_campaign_says_where_and_how_it_goes_on() {
     let place = Place::new();
@@ -181,6 +298,19 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
         page.contains(&format!("begun, saved at z = {z} (evolve-")) && page.contains("waits for The run"),
         "{page}"
     );
+    // what the run has so far stands among the results, its cost below
+    let order = [
+        "<dl class=\"head\">",
+        "<h2>The run</h2>",
+        "<img src=",
+        "<h2>Accounting</h2>",
+        "<h3>The run</h3>",
+        "After step",
+    ];
+    let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part} is not there: {page}")));
+    assert!(places.is_sorted() && page.contains("Outputs written: none"), "{page}");
+    let index = std::fs::read_to_string(place.path("index.json")).unwrap();
+    assert!(index.contains("\"state\": \"interrupted\"") && index.contains("steps.jsonl"), "{index}");
     assert!(unescaped(&page).contains(" --threads 1</pre>"), "the command goes on as it was begun: {page}");
     let text = place.follows(&page, "To go on");
     assert!(text.contains("continuing from checkpoint_"), "{text}");

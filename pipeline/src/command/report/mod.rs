@@ -1,10 +1,14 @@
-//! `comove report`: the HTML page, from what the stages have left.
+//! `comove report`: the HTML page and the index of stages, from what the stages have left.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`state`] | how far the campaign is, what failed, how it goes on |
+//! | [`state`] | progress of the campaign, failures, the command that continues it |
+//! | [`head`] | cosmology, box, levels, species, resolution and units of the runs |
+//! | [`index`] | `index.json`: stages, their state and files |
 //! | [`provenance`] | what made the results, and the digests of all they rest on |
 
+mod head;
+mod index;
 mod provenance;
 mod state;
 
@@ -17,6 +21,8 @@ use crate::ledger::{History, Ledger, history};
 use crate::lock::Lock;
 use crate::progress::Progress;
 use crate::recipe::Recipe;
+use crate::stage::StageResult;
+use crate::stage::evolve::so_far::so_far;
 use crate::stage::section::{self, Section};
 use comove_analysis::Table;
 use comove_analysis::report::{self, Image, Report};
@@ -64,8 +70,8 @@ impl Writer {
     }
 }
 
-/// Writes the report of a recipe's campaign: how far it is, and the sections of the stages that are done, in the campaign's
-/// order. One that cannot be read is left out, and the page says why. `holder`: who works on the campaign.
+/// Writes the report of a recipe's campaign, and the index of its stages. The results follow one another as the recipe lists
+/// them; a section that cannot be read is replaced by the reason. `holder`: the process that computes the campaign.
 fn write(
     recipe: &Recipe,
     folder: &CampaignFolder,
@@ -75,63 +81,164 @@ fn write(
 ) -> Result<PathBuf, PipelineError> {
     let mut resolver = CampaignResolver::new(&recipe.campaign, folder.path()).shown(progress);
     let hindrances = resolver.look_at_all(history);
-    // runs that differ in where they end share a folder, and its section
-    let mut shown: Vec<(usize, String)> = Vec::new();
-    for n in resolver.positions() {
-        let result = |n: usize| resolver.result(n).filter(|result| result.artefact(section::FILE).is_some());
-        let Some(found) = result(n) else { continue };
-        match shown.iter_mut().find(|(other, _)| result(*other).is_some_and(|other| other.folder == found.folder)) {
-            Some((_, heading)) => *heading += &format!("; {}", resolver.name(n)),
-            None => shown.push((n, resolver.name(n).to_owned())),
-        }
-    }
-    let section = |(n, heading): (usize, String)| {
-        let folder = &resolver.result(n).expect("it has a section").folder;
-        let mut section = read(&heading, folder).unwrap_or_else(|error| left_out(&heading, &error));
-        if let Some(versions) = resolver.resolved(n).and_then(|resolved| provenance::versions(resolved, history)) {
-            section.text += &format!(". {versions}: CHANGELOG says what they differ in.");
-        }
-        section
-    };
-    let sections = shown.into_iter().map(section).collect();
+    let resolver = &resolver;
+    let state = state::State { recipe, folder: folder.path(), history, resolver, hindrances };
+    let sections = Sections { resolver, history, folder: folder.path() };
+    let (results, accounts) = sections.all();
+    let (head, runs) = head::head(resolver);
+    let now = state.now(holder);
+    index::write(&state, &now, folder)?;
     let page = Report {
         title: recipe.campaign.name.clone(),
-        state: state::State { recipe, folder: folder.path(), history, resolver: &resolver, hindrances }.now(holder),
-        recipe_text: recipe.source.text.clone(),
-        sections,
+        state: now,
+        head,
+        runs,
+        sections: results,
+        stages: state.stages(),
+        accounts,
         provenance: provenance::facts(recipe, history),
-        digests: provenance::digests(&resolver, folder.path(), history),
+        digests: provenance::digests(resolver, folder.path(), history),
+        recipe_text: recipe.source.text.clone(),
     };
     page.write(&folder.report())?;
     Ok(folder.report())
 }
 
-/// The section of the stages of this name, with its pictures.
-fn read(name: &str, folder: &Path) -> Result<report::Section, PipelineError> {
-    let path = folder.join(section::FILE);
-    let text = files::read(&path)?;
-    let section: Section = serde_json::from_slice(&text)
-        .map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}")))?;
-    let image = |image: section::SectionImage| {
-        let path = folder.join(&image.file);
-        let png = files::read(&path)?;
-        Ok(Image { caption: image.caption, png })
-    };
-    let table = |table: section::SectionTable| {
-        let mut shown = Table::new(table.columns);
-        table.rows.into_iter().for_each(|row| shown.push(row.into_iter().map(Into::into).collect()));
-        (table.caption, shown)
-    };
-    Ok(report::Section {
-        heading: name.into(),
-        text: section.text,
-        tables: section.tables.into_iter().map(table).collect(),
-        images: section.images.into_iter().map(image).collect::<Result<_, PipelineError>>()?,
-    })
+/// Makes the sections of the report from what stages have left.
+struct Sections<'a> {
+    resolver: &'a CampaignResolver<'a>,
+    history: &'a History,
+    folder: &'a Path,
 }
 
-/// What stands in the report in place of a section that cannot be read.
-fn left_out(name: &str, error: &PipelineError) -> report::Section {
-    let text = format!("This section is left out: {error}. `comove resume` makes it again.");
-    report::Section { heading: name.into(), text, tables: Vec::new(), images: Vec::new() }
+impl Sections<'_> {
+    /// Results in the order of the recipe's list, and their accounting in the order in which stages run.
+    fn all(&self) -> (Vec<report::Section>, Vec<report::Section>) {
+        let mut found: Vec<(usize, report::Section, report::Section)> = Vec::new();
+        for (n, heading) in self.shown() {
+            if let Some((result, account)) = self.of(n, &heading) {
+                found.push((n, result, account));
+            }
+        }
+        let has_result = |section: &&report::Section| {
+            !(section.text.is_empty() && section.tables.is_empty() && section.images.is_empty())
+        };
+        let results = found.iter().map(|(_, result, _)| result).filter(has_result).cloned().collect();
+        found.sort_by_key(|(n, ..)| *n);
+        let accounts = found.into_iter().map(|(_, _, account)| account).filter(|account| !account.text.is_empty());
+        (results, accounts.collect())
+    }
+
+    /// Stages that are done or unfinished runs, with their headings. Runs that differ in where they end share a folder, and its
+    /// section.
+    fn shown(&self) -> Vec<(usize, String)> {
+        let mut shown: Vec<(usize, String)> = Vec::new();
+        for n in self.resolver.listed_order() {
+            let Some(folder) = self.folder_of(n) else { continue };
+            match shown.iter_mut().find(|(other, _)| self.folder_of(*other) == Some(folder.clone())) {
+                Some((_, heading)) => *heading += &format!("; {}", self.resolver.name(n)),
+                None => shown.push((n, self.resolver.name(n).to_owned())),
+            }
+        }
+        shown
+    }
+
+    /// The folder of a stage that has something to show.
+    fn folder_of(&self, n: usize) -> Option<PathBuf> {
+        match self.resolver.result(n) {
+            Some(result) => result.artefact(section::FILE).map(|_| result.folder.clone()),
+            None => {
+                self.resolver.stage(n).as_run()?;
+                self.resolver.known(n, self.history)?;
+                Some(self.folder.join(&self.resolver.resolved(n)?.folder))
+            }
+        }
+    }
+
+    /// The result and the accounting of a stage; without text where there is none.
+    fn of(&self, n: usize, heading: &str) -> Option<(report::Section, report::Section)> {
+        let folder = self.folder_of(n)?;
+        let of_one = |text: String| report::Section { heading: heading.into(), text, ..report::Section::default() };
+        let left_out = |error: PipelineError| {
+            of_one(format!("This section is left out: {error}. `comove resume` makes it again."))
+        };
+        let (section, images) = match self.resolver.result(n) {
+            Some(result) => match read(&folder).and_then(|section| Ok((images(&section, result)?, section))) {
+                Ok((images, section)) => (section, images),
+                Err(error) => return Some((left_out(error), report::Section::default())),
+            },
+            None => {
+                let (run, known) = (self.resolver.stage(n).as_run()?, self.resolver.known(n, self.history)?);
+                let (section, figure) = match so_far(run, &folder, known) {
+                    Ok(found) => found?,
+                    Err(error) => return Some((left_out(error), report::Section::default())),
+                };
+                let png = figure.png().ok();
+                let image =
+                    |png| Image { caption: "Cells of each level, and densities".into(), png, links: Vec::new() };
+                (section, png.map(image).into_iter().collect())
+            }
+        };
+        let Section { mut text, tables, mut accounting, .. } = section;
+        let stage = self.resolver.stage(n);
+        let mut result = of_one(String::new());
+        result.images = images;
+        if accounting.is_empty() && (stage.as_run().is_some() || stage.as_initial().is_some()) {
+            // an older program put them among the results
+            accounting = tables;
+        } else {
+            result.tables = tables.into_iter().map(table).collect();
+        }
+        if let Some(versions) =
+            self.resolver.resolved(n).and_then(|resolved| provenance::versions(resolved, self.history))
+        {
+            text += &format!(". {versions}: CHANGELOG says what they differ in.");
+        }
+        let mut account = report::Section::default();
+        if accounting.is_empty() {
+            result.text = text;
+        } else {
+            account = of_one(text);
+            account.tables = accounting.into_iter().map(table).collect();
+        }
+        Some((result, account))
+    }
+}
+
+/// A stage's part of the report.
+fn read(folder: &Path) -> Result<Section, PipelineError> {
+    let path = folder.join(section::FILE);
+    let text = files::read(&path)?;
+    serde_json::from_slice(&text).map_err(|e| PipelineError::input(&path, format!("not a section of a report: {e}")))
+}
+
+/// The pictures of a section, with links to the other formats that the stage has left of each.
+fn images(section: &Section, result: &StageResult) -> Result<Vec<Image>, PipelineError> {
+    let stage = result.folder.file_name().unwrap_or_default().to_string_lossy();
+    let link = |file: &str, (name, end): (&str, &str)| {
+        let other = format!("{}.{end}", file.strip_suffix(".png")?);
+        result.artefact(&other)?;
+        Some((name.to_owned(), format!("{}/{}", address(&stage), address(&other))))
+    };
+    let image = |image: &section::SectionImage| {
+        let png = files::read(&result.folder.join(&image.file))?;
+        let links = [("SVG", "svg"), ("PDF", "pdf")].into_iter().filter_map(|format| link(&image.file, format));
+        Ok(Image { caption: image.caption.clone(), png, links: links.collect() })
+    };
+    section.images.iter().filter(|image| image.file.ends_with(".png")).map(image).collect()
+}
+
+/// A file's name as part of an address.
+fn address(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    name.bytes().map(byte).collect()
+}
+
+fn table(table: section::SectionTable) -> (String, Table) {
+    let mut shown = Table::new(table.columns);
+    table.rows.into_iter().for_each(|row| shown.push(row.into_iter().map(Into::into).collect()));
+    (table.caption, shown)
 }

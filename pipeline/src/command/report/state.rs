@@ -7,7 +7,7 @@ use crate::error::PipelineError;
 use crate::ledger::{Event, History, StageHistory};
 use crate::moment::Moment;
 use crate::recipe::Recipe;
-use comove_analysis::report::{self, StateKind};
+use comove_analysis::report::{self, StageLine, StateKind};
 use std::path::Path;
 
 /// What the state follows from.
@@ -46,16 +46,25 @@ impl State<'_> {
             (StateKind::Finished, _) => format!("All {all} stages are done."),
             _ => format!("{why}{done} of {all} stages are done."),
         };
-        let stages = positions().map(|n| (self.resolver.name(n).to_owned(), self.status(n))).collect();
-        report::State { kind, headline, text, failures, commands: self.commands(kind), stages }
+        report::State { kind, headline, text, failures, commands: self.commands(kind) }
     }
 
-    fn known(&self, n: usize) -> Option<&StageHistory> {
+    /// All stages, in the order in which they run.
+    pub(super) fn stages(&self) -> Vec<StageLine> {
+        let line = |n: usize| StageLine {
+            name: self.resolver.name(n).to_owned(),
+            state: self.status(n),
+            seconds: self.known(n).and_then(|known| known.seconds),
+        };
+        self.resolver.positions().map(line).collect()
+    }
+
+    pub(super) fn known(&self, n: usize) -> Option<&StageHistory> {
         self.resolver.known(n, self.history)
     }
 
     /// Why a stage that is not done has failed.
-    fn failure(&self, n: usize) -> Option<String> {
+    pub(super) fn failure(&self, n: usize) -> Option<String> {
         let hindrance = self.hindrances[n].as_ref().map(ToString::to_string);
         hindrance.or_else(|| self.known(n)?.failure.clone()).filter(|_| !self.resolver.is_done(n))
     }

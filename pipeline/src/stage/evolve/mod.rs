@@ -9,7 +9,7 @@
 //! | [`snapshots`] | writing checkpoints and outputs beside the next steps, and deleting old ones |
 //! | [`steps`] | `steps.jsonl`, one record a step |
 //! | [`pace`] | how long the next step and checkpoint will take |
-//! | [`section`] | the run's part of the report |
+//! | [`section`], [`so_far`] | the run's part of the report, when it is done and before |
 //!
 //! Killed at any moment, a run continues from its newest valid checkpoint. Outputs are side branches of the trajectory,
 //! so asking for one that lies in the past steps again from a checkpoint before it (or from the start) and gets the
@@ -24,6 +24,7 @@ mod rule;
 pub(crate) mod run;
 pub(crate) mod section;
 pub(crate) mod snapshots;
+pub(crate) mod so_far;
 pub(crate) mod start;
 pub(crate) mod steps;
 pub(crate) mod trajectory;

@@ -27,7 +27,7 @@ pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, Pipeline
     if let Some(summary) = summary.map(RunSummary::upgraded) {
         // without the records of its steps the run's totals stand, but not what it took
         let tally = Some(steps::tally(&work.folder)?).filter(|tally| tally.cell_updates > 0);
-        section.table(
+        section.account(
             &format!("Totals after step {}", summary.steps),
             &["quantity", "value"],
             totals(&summary, tally.as_ref(), run.parameters.coordinates),
@@ -37,11 +37,11 @@ pub(crate) fn section(work: &Work<'_>, run: &Evolve) -> Result<Section, Pipeline
             let shares = shares(&tally.timing);
             let parts: Vec<String> = shares.iter().map(|row| format!("{} {}%", row[0], row[2])).collect();
             tracing::debug!("where the time went: {}", parts.join(", "));
-            section.table("Where the time went", &["part", "seconds", "percent"], shares);
+            section.account("Where the time went", &["part", "seconds", "percent"], shares);
         }
     }
     if let Some(audit) = read(&work.path(start::AUDIT))? {
-        section.tables.extend(audit_tables(&audit));
+        section.accounting.extend(audit_tables(&audit));
     }
     Ok(section)
 }
@@ -148,7 +148,7 @@ fn mean_velocities(summary: &RunSummary, coordinates: Coordinates) -> Vec<(Strin
 }
 
 /// Seconds and percent of each part of a step.
-fn shares(timing: &Timing) -> Vec<Vec<String>> {
+pub(super) fn shares(timing: &Timing) -> Vec<Vec<String>> {
     let total = timing.total().max(f64::MIN_POSITIVE);
     timing
         .parts()
