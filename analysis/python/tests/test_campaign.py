@@ -65,7 +65,7 @@ def test_the_index_has_the_stages_of_the_ledger(computed):
 
 
 def test_columns_have_descriptions(run):
-    table = run.power_spectrum(z=3)
+    table = run.power_spectrum(z=3, species="gas")
     assert set(table.attrs["descriptions"]) == set(table.columns)
     assert "P(k)" in table.attrs["descriptions"]["power_mpc3_h3"]
 

@@ -172,7 +172,7 @@ fn the_page_begins_with_what_was_simulated() {
     place.ends(&["run", "page.rhai", "-p", "z_end=40.25"], 0);
     let page = unescaped(&place.page());
     for fact in [
-        "<dt>cosmology</dt><dd>Ωm 0.3, ΩΛ 0.7, Ωb 0.045, h 0.7, σ8 0.9, ns 1</dd>",
+        "<dt>cosmology</dt><dd>Ωm\u{a0}0.3, ΩΛ\u{a0}0.7, Ωb\u{a0}0.045, h\u{a0}0.7, σ8\u{a0}0.9, ns\u{a0}1</dd>",
         "<dt>box</dt><dd>20 Mpc/h (28.57 Mpc), comoving, periodic</dd>",
         "<dt>redshift</dt><dd>49 to 40.25</dd>",
         "<dt>root grid</dt><dd>16³ cells, 1 refinement level</dd>",
@@ -211,8 +211,8 @@ fn the_page_begins_with_what_was_simulated() {
 #[test]
 fn runs_that_differ_have_a_table() {
     let place = Place::new();
-    let two =
-        RECIPE.replace("seed: 1 });", "seed: 1 });\nconst OTHER = evolve(IC, #{ z_end: Z_END, name: \"uniform\" });");
+    let other = "dark_matter: true });\nconst OTHER = evolve(IC, #{ z_end: Z_END, name: \"uniform\" });";
+    let two = RECIPE.replace("dark_matter: true });", other);
     std::fs::write(
         place.0.path().join("page.rhai"),
         two.replace("power_spectrum(RUN)]", "power_spectrum(RUN), OTHER]"),

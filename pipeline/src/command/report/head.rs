@@ -202,7 +202,7 @@ fn of_cosmology(cosmology: &Cosmology) -> String {
     always
         .into_iter()
         .chain(unusual)
-        .map(|(name, value)| format!("{name} {}", plain(value)))
+        .map(|(name, value)| format!("{name}\u{a0}{}", plain(value)))
         .collect::<Vec<_>>()
         .join(", ")
 }

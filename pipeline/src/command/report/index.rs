@@ -65,9 +65,19 @@ fn stage(state: &State<'_>, campaign: StateKind, n: usize) -> Value {
         StageStatus::ToDo | StageStatus::Waiting => "to do",
     };
     let files = files(state, n);
+    // of an analysis those of the snapshots that it reads
+    let read = resolved.filter(|_| resolver.stage(n).as_run().is_none());
+    let read = read.into_iter().flat_map(|resolved| resolved.inputs.iter().flatten()).filter_map(|input| input.moment);
     let mut moments: Vec<Moment> = Vec::new();
-    for file in files.iter().filter(|file| file.kind != "checkpoint") {
-        moments.extend(file.moment.filter(|moment| !moments.contains(moment)));
+    for moment in read {
+        if !moments.contains(&moment) {
+            moments.push(moment);
+        }
+    }
+    if moments.is_empty() {
+        for file in files.iter().filter(|file| file.kind != "checkpoint") {
+            moments.extend(file.moment.filter(|moment| !moments.contains(moment)));
+        }
     }
     moments.sort_by(|x, y| x.now().total_cmp(&y.now()));
     let mut value = json!({

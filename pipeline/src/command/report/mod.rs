@@ -194,6 +194,12 @@ impl Sections<'_> {
         {
             text += &format!(". {versions}: CHANGELOG says what they differ in.");
         }
+        if self.resolver.result(n).is_none()
+            && let Some((run, so_far)) = text.split_once("\n\n")
+        {
+            result.text = so_far.into();
+            text = run.into();
+        }
         let mut account = report::Section::default();
         if accounting.is_empty() {
             result.text = text;
