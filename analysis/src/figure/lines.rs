@@ -1,8 +1,10 @@
 //! Panels of curves: logarithmic or linear axes, ticks, legends, marks, bands, ratios to one of the curves.
 
-use super::frame::{Frame, label_room};
+mod frame;
+
 use super::text::wrap;
 use super::{Align, CURVES, Colour, Dash, Figure, FigureSize, INK, LINE};
+use frame::{Frame, label_room};
 use serde::{Deserialize, Serialize};
 
 /// Space around frames in points.

@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`axis`] | scales and ticks |
-//! | [`lines`] | panels of curves: options and layout; drawn in `frame` |
+//! | [`lines`] | panels of curves: options and layout; drawn in `lines/frame.rs` |
 //! | [`map`] | a field with its colour bar and patches |
 //! | [`results`] | the figure of each result |
 //! | `clip` | curves and areas cut at a frame |
@@ -12,7 +12,6 @@
 
 pub mod axis;
 mod clip;
-mod frame;
 pub mod lines;
 pub mod map;
 mod render;

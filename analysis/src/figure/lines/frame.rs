@@ -1,10 +1,10 @@
 //! A frame: axes, curves and legend of a panel.
 
-use super::axis::{Scale, Tick};
-use super::clip::Clip;
-use super::lines::{Curve, LegendPlace, Panel, Style};
-use super::text::{width, wrap};
-use super::{Align, Colour, Dash, FAINT, Figure, GRID, INK, LINE, Shape, WHITE};
+use super::{Curve, LegendPlace, Panel, Style};
+use crate::figure::axis::{Scale, Tick};
+use crate::figure::clip::Clip;
+use crate::figure::text::{width, wrap};
+use crate::figure::{Align, Colour, Dash, FAINT, Figure, GRID, INK, LINE, Shape, WHITE, outline};
 
 /// Labelled ticks of a frame as wide or high as this many points.
 const TICK_SPACING: f64 = 27.0;
@@ -257,7 +257,7 @@ impl Frame {
             let x = corner[0] + PADDING + column * (entry / rows) as f64;
             let y = corner[1] + 7.0 + LINE * (entry % rows) as f64;
             if !curve.band.is_empty() {
-                let corners = super::outline([x, y - 3.0], [x + SAMPLE, y + 3.0])[..4].to_vec();
+                let corners = outline([x, y - 3.0], [x + SAMPLE, y + 3.0])[..4].to_vec();
                 figure.shapes.push(Shape::Area { corners, colour: colour.opacity(BAND) });
             }
             if curve.style != Style::Points {
