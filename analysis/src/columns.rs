@@ -127,7 +127,7 @@ fn power_spectrum(column: &str) -> Option<&'static str> {
         "power_mpc3_h3" => "P(k) of the density contrast",
         "modes" => "modes in the bin",
         "k_nyquist_h_mpc" => "Nyquist wave number of the grid",
-        "linear_mpc3_h3" => "P(k) of linear theory at the redshift, averaged over the modes of the bin",
+        "linear_mpc3_h3" => "P(k) of linear theory at the mean wave number and the redshift",
         _ => return None,
     })
 }
