@@ -57,9 +57,9 @@ fn a_png_shows_the_shapes() {
 fn sizes_are_those_of_journals() {
     let panel = Panel { curves: vec![Curve { points: vec![[1.0, 2.0]], ..Curve::default() }], ..Panel::default() };
     for (figure, mm) in [
-        (line_figure("x", &[panel.clone()], 1), 86.0),
+        (line_figure("x", std::slice::from_ref(&panel), 1), 86.0),
         (line_figure("x", &[panel.clone(), panel.clone()], 2), 172.0),
-        (line_figure_of_size("x", &[panel.clone()], 1, FigureSize::Page), 178.0),
+        (line_figure_of_size("x", std::slice::from_ref(&panel), 1, FigureSize::Page), 178.0),
         (line_figure_of_size("x", &[panel.clone(), panel], 2, FigureSize::Column), 86.0),
     ] {
         let ([width, _], _) = pixels(&figure.png().unwrap());

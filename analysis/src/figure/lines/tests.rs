@@ -85,7 +85,7 @@ fn curves_are_cut_at_the_ranges() {
     };
     let panel =
         Panel { x_range: Some([10.0, 30.0]), y_range: Some([-100.0, 100.0]), curves: vec![curve], ..Panel::default() };
-    let figure = line_figure("", &[panel.clone()], 1);
+    let figure = line_figure("", std::slice::from_ref(&panel), 1);
     let (pieces, _) = lines(&figure, CURVES[0])[0];
     // x = 20 to 24.5
     let xs: Vec<f64> = pieces.iter().flatten().map(|p| p[0]).collect();
