@@ -165,7 +165,8 @@ class Analysis(Stage):
     def _read(self, path: Path) -> pd.DataFrame:
         table = read_table(path)
         table.attrs["stage"] = self.name
-        table.attrs["descriptions"] = self.campaign._descriptions(FileName.of(path.name).kind)
+        described = self.campaign._descriptions(FileName.of(path.name).kind)
+        table.attrs["descriptions"] = {name: described[name] for name in table.columns if name in described}
         return table
 
 
