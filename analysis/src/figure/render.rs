@@ -49,5 +49,31 @@ pub(super) fn png(figure: &Figure, tree: &Tree) -> Result<Vec<u8>, AnalysisError
 
 pub(super) fn pdf(figure: &Figure, tree: &Tree) -> Result<Vec<u8>, AnalysisError> {
     let page = svg2pdf::PageOptions { dpi: TREE_UNITS };
-    svg2pdf::to_pdf(tree, svg2pdf::ConversionOptions::default(), page).map_err(|error| figure.failure(error))
+    let pdf =
+        svg2pdf::to_pdf(tree, svg2pdf::ConversionOptions::default(), page).map_err(|error| figure.failure(error))?;
+    Ok(resources_in_order(&pdf))
+}
+
+/// Sorts resources, `/xo0 7 0 R` a line, which svg2pdf writes in the order of a hash map: a figure has the same bits always.
+fn resources_in_order(pdf: &[u8]) -> Vec<u8> {
+    let is_resource = |line: &[u8]| {
+        let words: Vec<&[u8]> = line.trim_ascii().split(|byte| *byte == b' ').collect();
+        line.is_ascii() && matches!(words[..], [name, _, b"0", b"R"] if name.starts_with(b"/"))
+    };
+    let mut lines: Vec<&[u8]> = pdf.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.chunk_by_mut(|x, y| is_resource(x) && is_resource(y)).for_each(<[&[u8]]>::sort_unstable);
+    lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_have_an_order() {
+        let [some, other] = [["/xo1 10", "/xo0 7"], ["/xo0 7", "/xo1 10"]]
+            .map(|[x, y]| resources_in_order(format!("<<\n  {x} 0 R\n  {y} 0 R\n>>\n  /fo0 1 0 R\n").as_bytes()));
+        assert_eq!(some, other);
+        assert_eq!(some, b"<<\n  /xo0 7 0 R\n  /xo1 10 0 R\n>>\n  /fo0 1 0 R\n");
+    }
 }

@@ -296,7 +296,7 @@ mod tests {
         let parts = [
             "<h1>",
             "<p class=\"headline\">",
-            "<dt>box</dt><dd>50 Mpc/h</dd>",
+            "<dt>box</dt><dd>50 Mpc&#x2f;h</dd>",
             "seed 2",
             "<h2>Halos</h2>",
             "<img",

@@ -33,8 +33,8 @@ fn call(signature: &str) -> (String, usize) {
 
 #[test]
 fn every_function_is_documented_and_is_there() {
-    // not for users: one that refuses, and the way to a value of a result, `PEAK.name`
-    let hidden = |name: &str| name == "sleep" || name.starts_with("index$");
+    // not for users: those that refuse, and the way to a value of a result, `PEAK.name`
+    let hidden = |name: &str| ["sleep", "<", "<=", ">", ">="].contains(&name) || name.starts_with("index$");
     let there: BTreeSet<(String, usize)> = registered().iter().map(|s| call(s)).filter(|(n, _)| !hidden(n)).collect();
     let mut documented = BTreeSet::new();
     for part in PARTS {

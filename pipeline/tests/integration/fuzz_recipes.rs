@@ -92,7 +92,7 @@ campaign("small", [compare(WAVE), slice(RUN, #{ axis: "x" }), measure("box", RUN
     r#"let z = 2;
 let all = [C.h, C.omega_m, C.omega_b, C.omega_lambda, C.sigma8, C.n_s, C.comoving_distance_mpc_h(z),
     C.transverse_distance_mpc_h(z), C.angular_diameter_distance_mpc_h(z), C.luminosity_distance_mpc_h(z),
-    C.lookback_time_gyr(z), C.growth_rate(z), C.sigma8(z), C.hubble_km_s_mpc(z), C.critical_over_mean(z)];
+    C.lookback_time_gyr(z), C.growth_rate(z), C.linear_power(0.1, z), C.sigma8(z), C.hubble_km_s_mpc(z), C.critical_over_mean(z)];
 print(`${all}`);
 campaign("small", [force_test(#{ root: 16, pairs: 2, levels: 1, bins: 1, separations: [0.5, 6], seed: all.len() })])
 "#,
