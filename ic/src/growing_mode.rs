@@ -198,7 +198,7 @@ fn linear_displacement(frame: &Frame<'_>, cells: [usize; 3]) -> Result<f64, IcEr
     let step = (to / from).ln() / STEPS as f64;
     let at = |n: usize| from * (step * (n as f64 + 0.5)).exp();
     let integral: f64 = (0..STEPS).map(|n| step * at(n) * power.at(at(n))).sum();
-    let growth = frame.cosmology.growth(frame.a).0 / frame.cosmology.growth(1.0).0;
+    let growth = frame.cosmology.growth_factor(frame.a);
     Ok(growth * (integral / (6.0 * PI * PI)).sqrt())
 }
 

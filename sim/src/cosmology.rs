@@ -224,6 +224,11 @@ impl Cosmology {
         self.sigma8 * self.growth(a).0 / self.growth(1.0).0
     }
 
+    /// Linear growth of matter from a to today: D(a)/D(1).
+    pub fn growth_factor(&self, a: f64) -> f64 {
+        self.growth(a).0 / self.growth(1.0).0
+    }
+
     /// Linear growth of matter D(a) and its slope f = dlnD/dlna, normalised to D = a deep in matter domination (with
     /// radiation: D = a + 2/3 a_eq, Mészáros 1974).
     ///

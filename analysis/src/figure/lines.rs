@@ -121,6 +121,17 @@ pub struct Panel {
 }
 
 impl Panel {
+    /// A panel over 1 + z, early times on the left, or in non-comoving coordinates over time.
+    pub fn over_time(comoving: bool, y_label: &str) -> Self {
+        Self {
+            x_label: if comoving { "1 + z" } else { "t" }.into(),
+            y_label: y_label.into(),
+            x_logarithmic: comoving,
+            x_reversed: comoving,
+            ..Self::default()
+        }
+    }
+
     /// Colour and dashes of a curve.
     pub(super) fn look(&self, n: usize) -> (Colour, Dash) {
         let curve = &self.curves[n];

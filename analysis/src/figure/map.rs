@@ -9,7 +9,7 @@ use crate::map::Map;
 use crate::table::readable;
 use serde::{Deserialize, Serialize};
 
-/// Longer side of the picture in points by default: 960 pixels of a PNG, as many as a map has by default.
+/// Longer side of the picture in points by default: 960 pixels of a PNG, the default number of pixels of a map.
 const SIDE: f64 = 960.0 * 72.0 / super::render::RESOLUTION;
 /// Height of the picture over the width of a figure of a given size, at most.
 const TALLEST: f64 = 1.3;

@@ -51,7 +51,7 @@ pub(crate) const GRID: Colour = Colour(226, 229, 234, 1.0);
 /// Paper.
 pub(crate) const WHITE: Colour = Colour(255, 255, 255, 1.0);
 /// Colours of curves, distinguishable with all kinds of colour vision (Okabe & Ito 2008).
-pub(crate) const CURVES: [Colour; 7] = [
+pub const CURVES: [Colour; 7] = [
     Colour(0, 114, 178, 1.0),
     Colour(213, 94, 0, 1.0),
     Colour(0, 158, 115, 1.0),

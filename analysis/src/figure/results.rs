@@ -26,13 +26,9 @@ pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
         (0..levels).map(curve).collect()
     };
     let panel = |y_label: &str, value| Panel {
-        x_label: if comoving { "1 + z" } else { "t" }.into(),
-        y_label: y_label.into(),
-        x_logarithmic: comoving,
         y_logarithmic: true,
-        x_reversed: comoving,
         curves: curves(value),
-        ..Panel::default()
+        ..Panel::over_time(comoving, y_label)
     };
     let panels = [panel("volume fraction", |l| l.volume_fraction), panel("cells", |l| l.cells as f64)];
     line_figure(&format!("Refinement against {}", if comoving { "redshift" } else { "time" }), &panels, 2)

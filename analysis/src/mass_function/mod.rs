@@ -281,7 +281,7 @@ impl Linear {
         (first, width, bins): (f64, f64, usize),
     ) -> Self {
         let density = Units::new(Some(*cosmology)).mass_msun_h();
-        let growth = cosmology.growth(a).0 / cosmology.growth(1.0).0;
+        let growth = cosmology.growth_factor(a);
         let empty = Self { first, bins, step: width / PARTS as f64, density, ln_sigma: Vec::new() };
         let radius = |point: usize| (empty.mass(point) / (density * 4.0 / 3.0 * PI)).cbrt();
         let at = |point: usize| Some((growth * sigma(radius(point))?).ln());

@@ -6,8 +6,8 @@ use crate::error::PipelineError;
 use crate::recipe::Cause;
 use crate::recipe::options::one_or_several;
 use comove_analysis::Figure;
-use comove_analysis::figure::lines::{Curve, LegendPlace, Mark, Panel, Ratio, Style, line_figure, line_figure_of_size};
-use comove_analysis::figure::{Dash, FigureSize};
+use comove_analysis::figure::lines::{Curve, LegendPlace, Mark, Panel, Ratio, Style, line_figure_of_size};
+use comove_analysis::figure::{CURVES, Dash, FigureSize};
 use comove_analysis::table::{Entry, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,7 +57,7 @@ pub(crate) struct Plot {
     /// Whether the lower axis runs from large to small, as 1 + z does in time.
     #[serde(default)]
     pub x_reversed: bool,
-    /// Ends of the lower axis, `[low, high]`; by default those of the curves. What is outside is not drawn.
+    /// Ends of the lower axis, `[low, high]`; by default those of the curves. Curves are cut there.
     #[serde(default)]
     pub x_range: Option<[f64; 2]>,
     /// Ends of the left axis, `[low, high]`; by default those of the curves between the ends of the lower axis.
@@ -144,9 +144,6 @@ fn plot_name() -> String {
 fn plot_size() -> FigureSize {
     FigureSize::Column
 }
-
-/// Colours of curves.
-const COLOURS: usize = 7;
 
 /// Whether a name becomes a file's or a folder's as it is.
 pub(crate) fn is_file_name(name: &str) -> bool {
@@ -261,8 +258,8 @@ impl Plot {
             if bands != 0 && bands != points {
                 return Err(format!("curves[{n}].band: {bands} pairs [low, high] for {points} points"));
             }
-            if let Some(color) = curve.color.filter(|color| *color >= COLOURS) {
-                return Err(format!("curves[{n}].color: {color} is not one of 0 to {}", COLOURS - 1));
+            if let Some(color) = curve.color.filter(|color| *color >= CURVES.len()) {
+                return Err(format!("curves[{n}].color: {color} is not one of 0 to {}", CURVES.len() - 1));
             }
         }
         let (x_log, y_log) = self.logarithmic();
@@ -298,10 +295,7 @@ impl Plot {
     /// It as a figure.
     pub(crate) fn figure(&self) -> Figure {
         let title = if self.title.is_empty() { &self.name } else { &self.title };
-        match self.size {
-            FigureSize::Column => line_figure(title, &[self.panel()], 1),
-            size => line_figure_of_size(title, &[self.panel()], 1, size),
-        }
+        line_figure_of_size(title, &[self.panel()], 1, self.size)
     }
 
     fn logarithmic(&self) -> (bool, bool) {

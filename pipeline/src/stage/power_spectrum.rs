@@ -32,12 +32,13 @@ pub(crate) struct LinearTheory {
 }
 
 impl LinearTheory {
-    /// P(k) at the bins of a spectrum: P(k, a) = P(k) D²(a)/D²(1).
-    fn at(&self, spectrum: &PowerSpectrum) -> Result<Vec<f64>, IcError> {
-        let linear = LinearPower::new(&self.power, &self.cosmology)?;
-        let growth = |a: f64| self.cosmology.growth(a).0;
-        let grown = (growth(1.0 / (1.0 + spectrum.redshift)) / growth(1.0)).powi(2);
-        Ok(spectrum.bins.iter().map(|bin| grown * linear.at(bin.k_h_mpc)).collect())
+    /// P(k) at the bins of any spectrum: P(k, a) = P(k) D²(a)/D²(1).
+    fn at_bins(&self) -> Result<impl Fn(&PowerSpectrum) -> Vec<f64>, IcError> {
+        let (linear, cosmology) = (LinearPower::new(&self.power, &self.cosmology)?, self.cosmology);
+        Ok(move |spectrum: &PowerSpectrum| {
+            let grown = cosmology.growth_factor(1.0 / (1.0 + spectrum.redshift)).powi(2);
+            spectrum.bins.iter().map(|bin| grown * linear.at(bin.k_h_mpc)).collect()
+        })
     }
 }
 
@@ -91,20 +92,21 @@ impl Stage for PowerSpectra {
             species(self.options.species),
             self.options.level
         );
-        let linear = match &self.linear {
+        let source = match &self.linear {
             Some(linear) => format!(" Linear theory: {}, σ8 = {}.", linear.power.name(), linear.cosmology.sigma8),
             None => String::new(),
         };
-        let mut section = Section::new(format!("{text}{linear}"));
+        let mut section = Section::new(format!("{text}{source}"));
+        let linear = self
+            .linear
+            .as_ref()
+            .and_then(|linear| linear.at_bins().inspect_err(|error| tracing::warn!("no linear theory: {error}")).ok());
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
             let mut spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
-            if let Some(linear) = &self.linear {
-                match linear.at(&spectrum) {
-                    Ok(power) => spectrum.linear_mpc3_h3 = power,
-                    Err(error) => tracing::warn!("{}: no linear theory: {error}", work.shown(input)),
-                }
+            if let Some(linear) = &linear {
+                spectrum.linear_mpc3_h3 = linear(&spectrum);
             }
             files.extend(work.write_record(&format!("power_spectrum_{}", work.shown(input).tag()), &spectrum)?);
             section.record(format!("{}", work.shown(input)), &spectrum.table());

@@ -106,7 +106,7 @@ impl Frame {
         [self.at_x(point[0]), self.at_y(point[1])]
     }
 
-    /// Ticks of the lower axis, as many as have room for their labels.
+    /// Ticks of the lower axis; their labels do not overlap.
     fn x_ticks(&self) -> Vec<Tick> {
         let length = self.clip.high[0] - self.clip.low[0];
         let crowded = |ticks: &[Tick]| {

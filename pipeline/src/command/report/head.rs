@@ -124,8 +124,13 @@ impl Start {
         all
     }
 
+    /// Lengths of the box along its axes, code length.
+    fn lengths(&self) -> [f64; 3] {
+        self.root.map(|n| self.box_length * n as f64 / self.root[0] as f64)
+    }
+
     fn of_box(&self, unit: &str, parameters: Option<&RunParameters>) -> String {
-        let [x, y, z] = self.root.map(|n| plain(self.box_length * n as f64 / self.root[0] as f64));
+        let [x, y, z] = self.lengths().map(plain);
         let lengths = if x == y && y == z { x } else { format!("{x} × {y} × {z}") };
         let proper = self.cosmology.map(|c| format!(" ({} Mpc), comoving", readable(self.box_length / c.h)));
         let faces = parameters.map(|run| match run.boundary.periodic() {
@@ -141,7 +146,7 @@ impl Start {
 
     /// Mass and number of the particles: beside gas they have what omega_b leaves of all matter.
     fn of_particles(&self, gas: bool) -> String {
-        let volume = self.root.iter().map(|&n| self.box_length * n as f64 / self.root[0] as f64).product::<f64>();
+        let volume = self.lengths().iter().product::<f64>();
         let share = self.cosmology.filter(|_| gas).map_or(1.0, |c| 1.0 - c.omega_b / c.omega_m);
         let mass = share * volume / self.particles as f64 * Units::new(self.cosmology).mass_msun_h();
         let unit = if self.cosmology.is_some() { " M☉/h" } else { "" };

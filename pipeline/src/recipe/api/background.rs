@@ -133,7 +133,7 @@ pub(crate) fn register(engine: &mut Engine) {
         ("luminosity_distance_mpc_h", Cosmology::luminosity_distance_mpc_h),
         ("lookback_time_gyr", Cosmology::lookback_time_gyr),
         ("age_gyr", Cosmology::age_gyr),
-        ("growth_factor", |c, a| c.growth(a).0 / c.growth(1.0).0),
+        ("growth_factor", Cosmology::growth_factor),
         ("growth_rate", |c, a| c.growth(a).1),
         ("sigma8", Cosmology::sigma8_at),
         ("hubble_km_s_mpc", Cosmology::hubble_km_s_mpc),
@@ -157,7 +157,7 @@ fn linear_power(cosmology: &Cosmology, k: f64, z: f64) -> Bound<f64> {
     if !(k > 0.0 && k.is_finite()) {
         return Err(Refusal::error(NAME, format!("k = {k}: must be positive, in h/Mpc"), None));
     }
-    let growth = at_redshift(NAME, |c, a| c.growth(a).0 / c.growth(1.0).0, cosmology, z)?;
+    let growth = at_redshift(NAME, Cosmology::growth_factor, cosmology, z)?;
     let power = LinearPower::new(&PowerSource::EisensteinHu, cosmology);
     let power = power.map_err(|error| Refusal::caused_by(NAME, &PipelineError::Ic(error)))?;
     Ok(growth * growth * power.at(k))

@@ -243,13 +243,9 @@ fn panels(lines: &[Value]) -> Vec<Panel> {
         let style = if lines.len() > SHOWN { Style::Line } else { Style::Marked };
         let [low, high] = [f64::min, f64::max].map(|pick| values.iter().flatten().copied().reduce(pick).unwrap_or(1.0));
         Panel {
-            x_label: if comoving { "1 + z".into() } else { "t".into() },
-            y_label: name,
-            x_logarithmic: comoving,
             y_logarithmic: low > 0.0 && high > DECADES * low,
-            x_reversed: comoving,
             curves: vec![Curve { points: points.collect(), style, ..Curve::default() }],
-            ..Panel::default()
+            ..Panel::over_time(comoving, &name)
         }
     };
     columns.into_iter().take(PANELS).map(panel).collect()

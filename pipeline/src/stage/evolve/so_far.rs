@@ -86,13 +86,9 @@ fn figure(records: &[StepRecord]) -> Figure {
         ..Curve::default()
     };
     let panel = |y_label: &str, curves: Vec<Curve>| Panel {
-        x_label: if comoving { "1 + z" } else { "t" }.into(),
-        y_label: y_label.into(),
-        x_logarithmic: comoving,
         y_logarithmic: true,
-        x_reversed: comoving,
         curves,
-        ..Panel::default()
+        ..Panel::over_time(comoving, y_label)
     };
     let levels = records.iter().map(|record| record.groups.len()).max().unwrap_or(0);
     let of_level = |level: usize| {
