@@ -160,7 +160,7 @@ pub fn readable(value: f64) -> String {
 }
 
 /// A redshift: 0.5 for 0.50000001, which a scale factor gives back; others with four significant digits.
-fn readable_redshift(z: f64) -> String {
+pub(crate) fn readable_redshift(z: f64) -> String {
     let decimals = (z * 1e4).round() / 1e4;
     if (z - decimals).abs() < 1e-6 * (1.0 + z.abs()) {
         // no minus before a zero

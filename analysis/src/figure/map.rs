@@ -6,7 +6,7 @@ use super::{Align, Colour, Dash, FAINT, Figure, FigureSize, INK, LINE, Shape, ou
 use crate::cell_fields::{CellField, labelled};
 use crate::error::AnalysisError;
 use crate::map::Map;
-use crate::table::readable;
+use crate::table::{readable, readable_redshift};
 use serde::{Deserialize, Serialize};
 
 /// Longer side of the picture in points by default: 960 pixels of a PNG, the default number of pixels of a map.
@@ -120,7 +120,7 @@ impl Headline {
     fn new(title: &str, map: &Map, room: f64) -> Self {
         let mut letters = title.chars();
         let text: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-        let shown = |z: f64| format!("redshift {}", if z.abs() < 5e-4 { "0".into() } else { readable(z) });
+        let shown = |z: f64| format!("redshift {}", readable_redshift(z));
         let redshift = map.redshift.map(shown);
         let mut lines = wrap(&text, room);
         let taken = |line: &String| width(line) + 8.0 + redshift.as_deref().map_or(0.0, width);

@@ -8,7 +8,7 @@ use crate::halo_profile::{HaloProfile, Shell};
 use crate::mass_function::{MassBin, MassFunction};
 use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
-use crate::table::readable;
+use crate::table::readable_redshift;
 
 /// Volume fraction and cells of every level against redshift, early times on the left; in non-comoving coordinates against
 /// time.
@@ -113,7 +113,7 @@ pub fn mass_function_figure(found: &MassFunction) -> Figure {
         ratio: models().next().map(|(name, _)| Ratio { to: 1, label: format!("over {name}"), range: None }),
         ..Panel::default()
     };
-    line_figure(&format!("Mass function at z = {}", readable(found.redshift)), &[panel], 1)
+    line_figure(&format!("Mass function at z = {}", readable_redshift(found.redshift)), &[panel], 1)
 }
 
 /// Density, temperature and radial velocity of gas, if there is some, and enclosed mass of one or more named profiles.
@@ -146,7 +146,8 @@ pub fn profile_figure(profiles: &[(String, &HaloProfile)]) -> Figure {
     ];
     let has_points = |panel: &Panel| panel.curves.iter().any(|curve| !curve.points.is_empty());
     let panels: Vec<Panel> = panels.into_iter().filter(has_points).collect();
-    let redshift = profiles.first().map_or(String::new(), |(_, p)| format!(" at z = {}", readable(p.redshift)));
+    let redshift =
+        profiles.first().map_or(String::new(), |(_, p)| format!(" at z = {}", readable_redshift(p.redshift)));
     line_figure(&format!("Radial profiles{redshift}"), &panels, 2)
 }
 
@@ -246,7 +247,7 @@ pub fn density_pdf_figure(pdf: &DensityPdf) -> Figure {
         curves: vec![curve("volume", |b| b.volume_pdf), curve("mass", |b| b.mass_pdf)],
         ..Panel::default()
     };
-    let redshift = pdf.redshift.map_or(String::new(), |z| format!(" at z = {}", readable(z)));
+    let redshift = pdf.redshift.map_or(String::new(), |z| format!(" at z = {}", readable_redshift(z)));
     line_figure(&format!("Density distribution{redshift}"), &[panel], 1)
 }
 

@@ -122,7 +122,10 @@ impl Frame {
     fn y_ticks(&self) -> Vec<Tick> {
         let length = self.clip.high[1] - self.clip.low[1];
         if !self.y_whole {
-            return self.y.ticks(wanted(length, TICK_SPACING));
+            // a label alone tells no scale: of a low frame more ticks are asked for
+            let labelled = |ticks: &Vec<Tick>| ticks.iter().filter(|tick| tick.label.is_some()).count() > 1;
+            let first = wanted(length, TICK_SPACING);
+            return (first..=8).map(|n| self.y.ticks(n)).find(labelled).unwrap_or_else(|| self.y.ticks(first));
         }
         let (first, last) = (self.y.low.ceil() as i64, self.y.high.floor() as i64);
         let every = ((last - first) as f64 * LINE / length).ceil().max(1.0) as i64;

@@ -72,6 +72,16 @@ fn curves_stay_inside_and_break_at_gaps() {
     }
 }
 
+/// An axis with one label tells no scale.
+#[test]
+fn low_frames_have_two_labels() {
+    let curve = Curve { points: vec![[1.0, 0.0], [2.0, 4.8]], ..Curve::default() };
+    let frame = Frame::new(&Panel { curves: vec![curve], ..Panel::default() }, [0.0; 2], [100.0, 60.0]);
+    let mut figure = Figure { title: String::new(), size: [100.0; 2], shapes: Vec::new() };
+    frame.draw(&mut figure, &Panel::default(), false);
+    assert!(texts(&figure).len() > 1, "{:?}", texts(&figure));
+}
+
 /// Ranges set the axes, and what is outside is cut: lines, bands, bars and points.
 #[test]
 fn curves_are_cut_at_the_ranges() {
