@@ -100,6 +100,10 @@ def wait_for(condition, seconds=60):
         time.sleep(0.05)
 
 
+def steps_of(folder):
+    return sum(len(path.read_text().splitlines()) for path in folder.glob("*/steps.jsonl"))
+
+
 def test_an_interrupt_leaves_a_checkpoint_and_resume_has_the_same_bits(tmp_path):
     """As Ctrl-C in a terminal: the signal goes to the whole process group of Python."""
     folder = tmp_path / "campaign"
@@ -108,8 +112,7 @@ def test_an_interrupt_leaves_a_checkpoint_and_resume_has_the_same_bits(tmp_path)
     # a shell's background jobs ignore interrupts, and what they start would too
     heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeds)
-    steps = lambda: len(list((folder).glob("*/steps.jsonl"))) and comove.Campaign(folder)["long"].steps.shape[0]  # noqa: E731
-    wait_for(lambda: steps() >= 3)
+    wait_for(lambda: steps_of(folder) >= 3)
     os.killpg(child.pid, signal.SIGINT)
     said, _ = child.communicate(timeout=60)
     assert said == "Stopped 75\n" and child.returncode == -signal.SIGINT
@@ -136,8 +139,14 @@ def test_another_process_is_busy_and_stop_ends_it(tmp_path):
     comove.Campaign(folder).stop()
     child.communicate(timeout=60)
     assert child.returncode == 75
+    reached = steps_of(folder)
+
+    def stop_once_it_steps():
+        wait_for(lambda: steps_of(folder) > reached)
+        comove.Campaign(folder).stop()
+
     with pytest.raises(comove.Stopped) as stopped:
-        threading.Timer(1.0, comove.Campaign(folder).stop).start()
+        threading.Thread(target=stop_once_it_steps).start()
         comove.resume(folder, progress=False)
     assert stopped.value.exit_code == 75 and "resume" in str(stopped.value)
 
