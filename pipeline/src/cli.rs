@@ -10,20 +10,20 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "comove", version, about, subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What `comove` can do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a recipe's campaign, or what is left of it
+    /// Run a recipe's campaign; skip the stages that are done
     #[command(disable_help_flag = true, after_help = REQUESTS)]
     Run(Run),
-    /// Show what `run` would do
+    /// List the stages that `run` would compute, with time, memory and disk space
     Plan(Plan),
-    /// Say why `run` would do a stage, or do it again: what differs from what was done before
+    /// Explain why `run` would compute a stage, or compute it again
     Explain(Explain),
     /// Resume a campaign with its original options
     #[command(after_help = REQUESTS)]
@@ -31,24 +31,24 @@ pub enum Command {
         /// The campaign folder
         #[arg(value_parser = text_path())]
         dir: PathBuf,
-        /// Where to compute, and for how long
+        /// Devices and limits
         #[command(flatten)]
         machine: Machine,
-        /// What is shown meanwhile
+        /// Terminal output
         #[command(flatten)]
         terminal: Terminal,
     },
-    /// Say how far the campaign in a folder is
+    /// Show a campaign's progress
     Status {
         /// The campaign folder
         #[arg(value_parser = text_path())]
         dir: PathBuf,
-        /// Say it anew every two seconds until the campaign ends: what is being done, and of runs their step, redshift (or
-        /// time), speed, and the time that is left if they go on as in their last steps
+        /// Refresh every two seconds until the campaign ends; of each run show step, redshift or time, speed and remaining
+        /// time
         #[arg(short, long)]
         watch: bool,
     },
-    /// Write the report of the campaign in a folder again
+    /// Write a campaign's report again
     Report {
         /// The campaign folder
         #[arg(value_parser = text_path())]
@@ -59,35 +59,34 @@ pub enum Command {
         /// The campaign folder
         #[arg(value_parser = text_path())]
         dir: PathBuf,
-        /// Delete only these, as the list names them; an unfinished run is deleted only by its name [default: all but
-        /// unfinished runs and their initial conditions]
+        /// Delete only these files, named as in the list [default: all of the list but unfinished runs and their initial
+        /// conditions]
         #[arg(value_name = "FILE")]
         stages: Vec<String>,
-        /// Delete the files
+        /// Delete the files instead of listing them
         #[arg(long)]
         yes: bool,
     },
-    /// Show what a snapshot holds, and check its digests
+    /// Show the contents of a snapshot and verify its digests
     Inspect {
         /// The snapshot file
         #[arg(value_parser = text_path())]
         file: PathBuf,
     },
-    /// Say where two runs, or two snapshots, differ; exit code 1 if they do
+    /// Compare two runs or two snapshots; exit with code 1 if they differ
     Diff(Diff),
-    /// Continue a checkpoint for some steps in memory, and compare them with those that its run has recorded; exit code 1
-    /// if they differ
+    /// Repeat steps of a run from a checkpoint; exit with code 1 if they differ from its records
     VerifyRestart(VerifyRestart),
-    /// Evaluate a script that looks at what a campaign has left, and writes tables and plots of it
+    /// Evaluate a script that makes tables and plots of a campaign
     #[command(after_help = SCRIPTS)]
     Script(Script),
-    /// Evaluate a recipe and list its stages; nothing is run
+    /// Check a recipe and list its stages without running them
     Check(Check),
-    /// Print the reference of what the program understands
+    /// Print reference documentation
     Docs(Docs),
-    /// Say what this machine and this program can compute with, what is missing, and what would help
+    /// Show the processor, GPUs and libraries found, and how to install what is missing
     Doctor,
-    /// Read a file in the place of the process that asks, which a damaged one might crash
+    /// Validate a file in a child process, because a damaged file may crash the library that reads it
     #[command(hide = true, subcommand)]
     Trial(Trial),
 }
@@ -118,59 +117,56 @@ pub enum Trial {
     },
 }
 
-/// What a running campaign can be asked for.
-const REQUESTS: &str = "While it runs: SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU or a file \
-                        `stop` in the campaign folder end it after the step in progress, with a checkpoint and exit code \
-                        75; a file `dump` asks for a checkpoint, a file `pause` for one and a pause until the file is \
-                        removed. Exit codes: docs/exit-codes.md.";
+/// Signals and files that a running campaign reacts to.
+const REQUESTS: &str = "To end a campaign: press Ctrl-C, create a file `stop` in the campaign folder, or send SIGTERM, SIGQUIT, \
+                        SIGHUP, SIGUSR1, SIGUSR2, SIGALRM or SIGXCPU. Runs finish their step and write a checkpoint; \
+                        the exit code is 75. A file `dump` requests a checkpoint. A file `pause` requests a checkpoint \
+                        and a pause until the file is removed. Exit codes: docs/exit-codes.md.";
 
-/// How a script is written.
+/// Explanation of scripts.
 const SCRIPTS: &str = include_str!("command/script.txt");
 
-/// A recipe and what its parameters are set to.
+/// A recipe and values of its parameters.
 #[derive(Debug, Args)]
 pub struct Recipe {
     /// The recipe (a .rhai file)
     #[arg(value_parser = text_path())]
     pub recipe: PathBuf,
-    /// Set a parameter of the recipe
+    /// Set a parameter of the recipe; may be repeated
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
 }
 
-/// Where to compute, and for how long.
+/// Devices and limits.
 #[derive(Clone, Debug, Args)]
 pub struct Machine {
-    /// auto, cpu or cuda:N; several GPUs of one kind as cuda:0,cuda:1
+    /// Compute on auto, cpu or cuda:N; separate several GPUs of one kind by commas: cuda:0,cuda:1
     #[arg(long, default_value = "auto", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Stages that are done at the same time; runs among them share the devices [default: a run on each device, and an
-    /// initial condition or an analysis beside each]
-    #[arg(long, value_name = "N")]
+    /// Compute at most N stages at a time [default: two for each device, at most one of them a run]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub jobs: Option<NonZeroUsize>,
-    /// Do everything that does not need a stage that has failed; without this nothing new begins after a failure, and runs
-    /// end with a checkpoint
+    /// After a failure, continue with all stages that do not need the failed one [default: write checkpoints and exit]
     #[arg(long)]
     pub keep_going: bool,
-    /// Continue runs that an earlier version of `evolve` has made (CHANGELOG, Results changed) instead of starting them
-    /// anew; the ledger and the report say so
+    /// Continue runs of an older program whose results differ (CHANGELOG, Results changed) [default: start them again]; the
+    /// report states it
     #[arg(long)]
     pub accept_version: bool,
-    /// Threads of the CPU, which all jobs share (0: one per core)
-    #[arg(long, default_value_t = 0)]
+    /// Use this number of CPU threads for all stages together; 0 means one per core
+    #[arg(long, default_value_t = 0, value_parser = count)]
     pub threads: usize,
-    /// GiB of each device's memory that runs may take, together [default: what is free]
+    /// Limit the memory of all runs together, in GiB per device [default: the free memory]
     #[arg(long, value_name = "GIB", value_parser = gibibytes)]
     pub memory: Option<f64>,
-    /// Leave within this time, as 11h50m: once the next step and a checkpoint might not end in it, write a checkpoint and
-    /// leave with exit code 75; `none`: take as long as it takes [default: until SLURM_JOB_END_TIME, which Slurm sets in its
-    /// jobs; else none]
+    /// Write checkpoints and exit with code 75 before this time is over, for example 11h50m; `none` means no limit [default:
+    /// the end of the Slurm job; outside Slurm no limit]
     #[arg(long, value_name = "TIME", value_parser = parse_walltime)]
     pub walltime: Option<TimeLimit>,
 }
 
 impl Machine {
-    /// What the command line has said of where to compute, to be said again; a wall-clock limit was for once.
+    /// The options that differ from their defaults, for a command that repeats them; without `--walltime`.
     pub fn arguments(&self) -> Vec<String> {
         let device = (self.device != ["auto"]).then(|| ["--device".to_owned(), self.device.join(",")]);
         let number = |name: &str, value: Option<String>| value.map(|value| [name.to_owned(), value]);
@@ -185,14 +181,13 @@ impl Machine {
     }
 }
 
-/// What is shown of a campaign that runs.
+/// Terminal output of a running campaign.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Terminal {
-    /// Show warnings and errors only; everything is in log.txt
+    /// Show warnings and errors only; log.txt has all messages
     #[arg(short, long)]
     pub quiet: bool,
-    /// Print what happens to the standard output, as JSON, one object a line: the events of ledger.jsonl and the record of
-    /// every step
+    /// Print the events of ledger.jsonl and the record of every step as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -203,34 +198,33 @@ pub struct Run {
     /// The recipe (a .rhai file)
     #[arg(required_unless_present = "help", value_parser = text_path())]
     pub recipe: Option<PathBuf>,
-    /// Set a parameter of the recipe
+    /// Set a parameter of the recipe; may be repeated
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long, value_parser = text_path())]
     pub dir: Option<PathBuf>,
-    /// Do only these stages and what they need: by number, folder, name or kind, as `plan` shows them; several with commas
-    /// between them
+    /// Compute only this stage and its inputs; name it by number, folder, name or kind, as `plan` shows them; separate several
+    /// by commas
     #[arg(long, value_name = "STAGE")]
     pub only: Vec<String>,
-    /// Do these stages again, though they may be done
+    /// Compute this stage again although it is done; separate several by commas
     #[arg(long, value_name = "STAGE")]
     pub force: Vec<String>,
-    /// Start although the folder has an unfinished run that this command does not continue (a forgotten -p, an edited option),
-    /// or the campaign of another recipe; without it the command asks on a terminal and is refused elsewhere
+    /// Start even if the folder has another recipe's campaign, or an unfinished run with other options (a forgotten -p)
+    /// [default: ask; without a terminal refuse]
     #[arg(long)]
     pub new: bool,
-    /// Start without a rehearsal: the closures of the recipe are else called on a toy universe first, which takes seconds
-    /// and finds misspelt members before the campaign comes to them
+    /// Skip the rehearsal, which first calls the recipe's closures on a toy universe to find mistakes, in seconds
     #[arg(long)]
     pub no_rehearsal: bool,
-    /// Where to compute, and for how long
+    /// Devices and limits
     #[command(flatten)]
     pub machine: Machine,
-    /// What is shown meanwhile
+    /// Terminal output
     #[command(flatten)]
     pub terminal: Terminal,
-    /// Print help, and the parameters of the recipe if one is given
+    /// Print help, and the parameters of RECIPE if given
     #[arg(short, long)]
     pub help: bool,
 }
@@ -238,11 +232,10 @@ pub struct Run {
 /// `comove check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// What to check
+    /// Recipe and parameters
     #[command(flatten)]
     pub recipe: Recipe,
-    /// Call the closures and decisions of the recipe on a toy universe too, in seconds, as `run` does before it starts: names
-    /// of members, types, options of later stages
+    /// Also call the recipe's closures on a toy universe, as `run` does before it starts; takes seconds
     #[arg(long)]
     pub rehearse: bool,
 }
@@ -250,17 +243,17 @@ pub struct Check {
 /// `comove docs`.
 #[derive(Debug, Args)]
 pub struct Docs {
-    /// Of what
+    /// The subject
     #[command(subcommand)]
     pub subject: Subject,
 }
 
-/// What there is a reference of.
+/// Subjects of the reference.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub enum Subject {
-    /// Functions, options and types of a recipe, as Markdown
+    /// Print functions, options and types of recipes as Markdown
     Recipes {
-        /// As definitions for editors that know Rhai instead (recipes/api.d.rhai)
+        /// Print Rhai definitions for editors instead (recipes/api.d.rhai)
         #[arg(long)]
         definitions: bool,
     },
@@ -269,20 +262,20 @@ pub enum Subject {
 /// `comove plan`.
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// What to plan
+    /// Recipe and parameters
     #[command(flatten)]
     pub recipe: Recipe,
     /// The campaign folder [default: in the working directory, named after the recipe]
     #[arg(long, value_parser = text_path())]
     pub dir: Option<PathBuf>,
-    /// A campaign folder whose records tell what this one will take, besides its own and those beside it
+    /// Base the predictions also on the records of this campaign [default: records of this campaign and of those beside it]
     #[arg(long, value_name = "DIR", value_parser = text_path())]
     pub like: Option<PathBuf>,
-    /// Where it is to run: auto, cpu or cuda:N; of several the first counts
+    /// Predict for auto, cpu or cuda:N; only the first of several counts
     #[arg(long, default_value = "auto", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Threads of the CPU (0: one per core)
-    #[arg(long, default_value_t = 0)]
+    /// Predict for this number of CPU threads; 0 means one per core
+    #[arg(long, default_value_t = 0, value_parser = count)]
     pub threads: usize,
     /// Print the plan as one JSON object
     #[arg(long)]
@@ -298,10 +291,10 @@ pub struct Script {
     /// The campaign folder
     #[arg(long, value_name = "DIR", value_parser = text_path())]
     pub campaign: PathBuf,
-    /// Set a parameter of the script, which declares it as a recipe does: param("name", default, "help")
+    /// Set a parameter that the script declares by param("name", default, "help"); may be repeated
     #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment)]
     pub parameters: Vec<(String, String)>,
-    /// Where tables and plots go [default: scripts/SCRIPT in the campaign folder]
+    /// Write tables and plots to this folder [default: scripts/SCRIPT in the campaign folder]
     #[arg(long, value_name = "FOLDER", value_parser = text_path())]
     pub output: Option<PathBuf>,
 }
@@ -309,7 +302,7 @@ pub struct Script {
 /// `comove explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// What to look at
+    /// Recipe and parameters
     #[command(flatten)]
     pub recipe: Recipe,
     /// The stage: its number, folder, name or kind, as `plan` shows them
@@ -322,25 +315,25 @@ pub struct Explain {
 /// `comove diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// A run: its folder in a campaign, or a campaign folder with one run; or a snapshot file
+    /// The folder of a run, a campaign folder with one run, or a snapshot file
     #[arg(value_parser = text_path())]
     pub a: PathBuf,
-    /// What it is compared with, of the same kind; values are shown as A → B
+    /// The run or snapshot compared with A; values are shown as A → B
     #[arg(value_parser = text_path())]
     pub b: PathBuf,
-    /// The run of a campaign folder that has several: its number, folder or kind, as `plan` shows them
+    /// Choose the run of a campaign folder that has several, by number, folder, name or kind, as `plan` shows them
     #[arg(long)]
     pub stage: Option<String>,
-    /// Of two snapshots: how far apart each field is in the leaf cells that both have
+    /// Compare the fields of two snapshots in the leaf cells that both have
     #[arg(long)]
     pub fields: bool,
-    /// Of two snapshots: the power spectra of their densities on the root grid
+    /// Compare the density power spectra of two snapshots on the root grid
     #[arg(long)]
     pub power: bool,
-    /// Print the findings as one JSON object
+    /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Where runs that differ are replayed from a checkpoint, to find the groups that differ first
+    /// Device on which steps of runs that differ are repeated, to find the first groups that differ
     #[command(flatten)]
     pub device: OneDevice,
 }
@@ -351,10 +344,10 @@ pub struct VerifyRestart {
     /// The checkpoint, in its run's folder
     #[arg(value_parser = text_path())]
     pub snapshot: PathBuf,
-    /// Steps that are taken and compared
-    #[arg(long, value_name = "K", default_value = "3")]
+    /// Compare K steps
+    #[arg(long, value_name = "K", default_value = "3", value_parser = steps)]
     pub steps: NonZeroU64,
-    /// Where to compute
+    /// Device
     #[command(flatten)]
     pub device: OneDevice,
 }
@@ -362,16 +355,31 @@ pub struct VerifyRestart {
 /// A device.
 #[derive(Clone, Debug, Args)]
 pub struct OneDevice {
-    /// cpu, cuda:N, or auto: one like that which wrote the checkpoint
+    /// Compute on cpu, cuda:N, or auto: a device of the kind that wrote the checkpoint
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Threads of the CPU (0: one per core)
-    #[arg(long, default_value_t = 0)]
+    /// Use this number of CPU threads; 0 means one per core
+    #[arg(long, default_value_t = 0, value_parser = count)]
     pub threads: usize,
 }
 
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number from 0 on".into())
+}
+
+fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 on".into())
+}
+
+fn steps(text: &str) -> Result<NonZeroU64, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 on".into())
+}
+
 fn gibibytes(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|gib: &f64| *gib > 0.0 && gib.is_finite()).ok_or_else(|| "expected a number of GiB".into())
+    text.parse()
+        .ok()
+        .filter(|gib: &f64| *gib > 0.0 && gib.is_finite())
+        .ok_or_else(|| "expected a positive number of GiB, as in 8".into())
 }
 
 /// A path in UTF-8, as JSON and HDF5 name files.
