@@ -315,7 +315,7 @@ pub fn field_by_name(name: &str, fields: &FieldSet) -> Result<CellField, Analysi
         && let Some(field @ CellField { name: Cow::Borrowed(name), .. }) = known
         && field.component() == Component::Gas
     {
-        let reason = "there is no gas in it; dark_matter_density, matter_density and potential are there";
+        let reason = "it holds no gas; use dark_matter_density, matter_density or potential";
         return Err(AnalysisError::MissingField { name, reason });
     }
     all().find(|field| field.name == name).cloned().ok_or_else(|| AnalysisError::UnknownField {
@@ -346,8 +346,7 @@ pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<
     let field = field_by_name(name, &part.header().fields)?;
     // a rank may have no cells
     if field.name == "potential" && !communicator.any(!part.snapshot.state.potential.is_empty()) {
-        let reason = "it holds no potential; run with gravity, or use a checkpoint or output instead of the initial \
-                      condition";
+        let reason = "it holds no potential; set gravity: true, or use an output instead of the initial condition";
         return Err(AnalysisError::MissingField { name: "potential", reason });
     }
     let of_particles = ["dark_matter_density", "matter_density"].contains(&&*field.name);
@@ -355,8 +354,8 @@ pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<
     if (of_particles && has_particles || field.name == "dark_matter_density")
         && !communicator.any(!part.snapshot.state.dark_matter.is_empty())
     {
-        let reason = "it holds no density of dark matter; use ic_gaussian with dark_matter: true, and a checkpoint or \
-                      output instead of the initial condition";
+        let reason = "it holds no density of dark matter; set dark_matter: true in ic_gaussian, or use an output \
+                      instead of the initial condition";
         return Err(AnalysisError::MissingField { name: "dark_matter_density", reason });
     }
     Ok(field)

@@ -49,7 +49,7 @@ pub struct DensityPdf {
 pub fn check(bins_per_decade: usize) -> Result<(), AnalysisError> {
     match bins_per_decade {
         1..=200 => Ok(()),
-        _ => Err(AnalysisError::option("bins_per_decade", bins_per_decade, "between 1 and 200")),
+        _ => Err(AnalysisError::option("bins_per_decade", bins_per_decade, "must lie between 1 and 200")),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn density_pdf_by(
     bins_per_decade: usize,
 ) -> Result<Option<DensityPdf>, AnalysisError> {
     check(bins_per_decade)?;
-    require_gas(part, "the distribution is that of gas, of which there is none")?;
+    require_gas(part, "needs gas, and the snapshot has none")?;
     let mean = Gas::by(communicator, part).mean_density();
     let per_decade = bins_per_decade as f64;
     let bin_of = |density: f64| ((density / mean).log10() * per_decade).floor() as i64;

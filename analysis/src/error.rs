@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
     /// A field that does not exist.
-    #[error("no field {name:?}; there are {known}")]
+    #[error("unknown field {name:?}; available: {known}")]
     UnknownField {
         /// What was asked for.
         name: String,

@@ -97,7 +97,7 @@ impl ProfileOptions {
             return Err(AnalysisError::option("r_max_mpc_h", r_max, format!("must exceed r_min_mpc_h = {r_min}")));
         }
         if !(1..=100).contains(&self.bins_per_decade) {
-            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 100"));
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "must lie between 1 and 100"));
         }
         Ok(())
     }
@@ -326,7 +326,7 @@ fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<
     let width = leaf_width_at(part, centre.map_err(|error| error.to_string())?);
     let r_min = options.r_min_mpc_h.unwrap_or(width);
     let r_max = options.r_max_mpc_h.unwrap_or((3.0 * halo.radius_mpc_h).min(half_of(lengths)));
-    let cell = format!("its central cell, {} Mpc/h wide", readable(width));
+    let cell = format!("the width of its central cell, {} Mpc/h", readable(width));
     if r_min < width / 8.0 {
         return Err(format!("r_min_mpc_h = {r_min} is less than an eighth of {cell}"));
     }
@@ -336,7 +336,7 @@ fn edges(part: &Part, halo: &ProfileCentre, options: &ProfileOptions) -> Result<
             Some(r_max) => format!("r_max_mpc_h = {r_max} does"),
             None => format!("three times its radius, {} Mpc/h, do", readable(r_max)),
         };
-        return Err(format!("{outer} not reach beyond {inner}"));
+        return Err(format!("{outer} not exceed {inner}"));
     }
     let decades = (r_max / r_min).log10();
     let bins = (decades * options.bins_per_decade as f64).round().max(1.0) as usize;
@@ -551,13 +551,13 @@ mod tests {
         let found = of(&ProfileOptions::default()).unwrap();
         assert_eq!(found.profiles, [halo_profile(&snapshot, &halo, &ProfileOptions::default()).unwrap()]);
         let reason =
-            "three times its radius, 0.004500 Mpc/h, do not reach beyond its central cell, 0.007812 Mpc/h wide";
+            "three times its radius, 0.004500 Mpc/h, do not exceed the width of its central cell, 0.007812 Mpc/h";
         assert_eq!(found.without, [WithoutProfile { halo: 1, reason: reason.into() }]);
         let refused = halo_profile(&snapshot, &tiny, &ProfileOptions::default()).unwrap_err().to_string();
         assert_eq!(refused, format!("halo = 1: no profile: {reason}"));
         let found = of(&ProfileOptions { r_min_mpc_h: Some(0.002), ..ProfileOptions::default() }).unwrap();
         assert_eq!((found.profiles.len(), found.without.len()), (2, 0));
         let found = of(&ProfileOptions { r_min_mpc_h: Some(0.01), ..ProfileOptions::default() }).unwrap();
-        assert!(found.without[0].reason.ends_with("do not reach beyond r_min_mpc_h = 0.01"), "{found:?}");
+        assert!(found.without[0].reason.ends_with("do not exceed r_min_mpc_h = 0.01"), "{found:?}");
     }
 }

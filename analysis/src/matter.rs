@@ -41,7 +41,11 @@ impl OneFluid {
 pub(crate) fn require_one_process(communicator: &Communicator) -> Result<(), AnalysisError> {
     match communicator.size() {
         1 => Ok(()),
-        ranks => Err(AnalysisError::option("ranks", ranks, "dark matter is analysed by one process as yet")),
+        ranks => Err(AnalysisError::option(
+            "ranks",
+            ranks,
+            "dark matter is analysed in one process only; run without mpiexec",
+        )),
     }
 }
 

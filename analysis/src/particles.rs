@@ -48,7 +48,10 @@ pub fn particles(
 ) -> Result<Vec<Particle>, AnalysisError> {
     let region = Region::new(region, snapshot)?;
     let Some(particles) = &snapshot.state.particles else {
-        return Err(AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" });
+        return Err(AnalysisError::MissingField {
+            name: "particles",
+            reason: "it holds no dark matter; use an output of a run with dark_matter: true",
+        });
     };
     let (header, lengths) = (&snapshot.header, snapshot.box_lengths());
     let position = |n: usize| [0, 1, 2].map(|axis| particles.coordinate(n, axis, lengths[axis]));

@@ -80,13 +80,21 @@ impl PowerOptions {
         if let Bins::PerDecade(n) = self.bins
             && !(1..=200).contains(&n)
         {
-            return Err(AnalysisError::option("bins", n, "between 1 and 200 bins per factor of ten"));
+            return Err(AnalysisError::option("bins", n, "must lie between 1 and 200 per factor of ten"));
         }
         if !dark_matter && matches!(self.species, Species::DarkMatter | Species::Cross) {
-            return Err(AnalysisError::option("species", "dark matter", "there is none"));
+            return Err(AnalysisError::option(
+                "species",
+                "dark matter",
+                "the snapshot has none; use species: \"gas\" or \"matter\"",
+            ));
         }
         if !gas && matches!(self.species, Species::Gas | Species::Cross) {
-            return Err(AnalysisError::option("species", "gas", "there is none"));
+            return Err(AnalysisError::option(
+                "species",
+                "gas",
+                "the snapshot has none; use species: \"dark_matter\" or \"matter\"",
+            ));
         }
         Ok(())
     }
@@ -199,7 +207,7 @@ fn contrast(communicator: &Communicator, mut density: Array3<f64>) -> Result<(Ar
     communicator.sum(&mut cells);
     let mean = sum(communicator, &density) / cells[0] as f64;
     if !(mean > 0.0 && mean.is_finite()) {
-        return Err(AnalysisError::option("density", mean, "its mean must be positive and finite for a contrast"));
+        return Err(AnalysisError::option("density", mean, "its mean must be positive and finite"));
     }
     density.par_mapv_inplace(|value| value / mean - 1.0);
     Ok((density, mean))
@@ -461,7 +469,9 @@ mod tests {
         assert!((power(Species::Matter).1.unwrap() / (0.64 * noise) - 1.0).abs() < 1e-6);
         snapshot.header.dark_matter = None;
         let options = PowerOptions { species: Species::DarkMatter, ..PowerOptions::default() };
-        assert!(power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("dark matter: there is none"));
+        assert!(
+            power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("dark matter: the snapshot has none")
+        );
     }
 
     /// The grid of a coarser level keeps large-scale power of a refined snapshot.

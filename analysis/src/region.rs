@@ -164,12 +164,12 @@ impl<'a> Reader<'a> {
     fn holds_none(&self) -> AnalysisError {
         match &self.region {
             Region::Ball(center, radius) => {
-                let reason = format!("holds the centre of no cell about {center:?}: take a larger one");
+                let reason = format!("the ball about {center:?} contains no cell centre; enlarge it");
                 AnalysisError::option("radius", radius, reason)
             }
             Region::Box(center, half) => {
                 let [min, max] = [-1.0, 1.0].map(|s| [0, 1, 2].map(|a| center[a] + s * half[a]));
-                let reason = format!("a box from {min:?} holds the centre of no cell: take a larger one");
+                let reason = format!("the box from {min:?} contains no cell centre; enlarge it");
                 AnalysisError::option("max", format!("{max:?}"), reason)
             }
             Region::All => unreachable!("a snapshot has cells"),
@@ -248,7 +248,7 @@ pub fn histogram(
 ) -> Result<Vec<HistogramBin>, AnalysisError> {
     let reader = Reader::new(snapshot, field, region)?;
     if !(1..=10_000).contains(&options.bins) {
-        return Err(AnalysisError::option("bins", options.bins, "between 1 and 10000"));
+        return Err(AnalysisError::option("bins", options.bins, "must lie between 1 and 10000"));
     }
     let [low, high] = match options.range {
         Some(range) => range,
@@ -261,7 +261,7 @@ pub fn histogram(
     let scale = |value: f64| if logarithmic { value.ln() } else { value };
     let (first, width) = (scale(low), (scale(high) - scale(low)) / options.bins as f64);
     if !(width > 0.0 && width.is_finite()) {
-        let reason = "must rise, and be positive where bins are logarithmic (logarithmic: false)";
+        let reason = "must increase, and be positive unless logarithmic: false is set";
         return Err(AnalysisError::option("range", format!("[{low}, {high}]"), reason));
     }
     let edge = |n: usize| match n {
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(faces[0], faces[1]);
         let options = HistogramOptions { range: Some([0.5, 2.0]), ..HistogramOptions::default() };
         let empty = histogram(&snapshot, "density", &ball([0.0; 3], 1e-9), &options).unwrap_err().to_string();
-        assert!(empty.contains("holds the centre of no cell"), "{empty}");
+        assert!(empty.contains("contains no cell centre"), "{empty}");
         let options = HistogramOptions { range: Some([-1.0, 1.0]), ..HistogramOptions::default() };
         let error = histogram(&snapshot, "density", &RegionOptions::default(), &options).unwrap_err().to_string();
         assert!(error.contains("logarithmic: false"), "{error}");

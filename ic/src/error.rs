@@ -131,7 +131,7 @@ pub enum IcError {
         message: String,
     },
     /// A problem that does not exist.
-    #[error("there is no problem \"{name}\"; there are {known}")]
+    #[error("unknown problem \"{name}\"; available: {known}")]
     UnknownProblem {
         /// The name asked for.
         name: String,

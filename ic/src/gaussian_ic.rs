@@ -102,16 +102,12 @@ impl GaussianIc {
         }
         let refuse = |name, value: String, reason: &str| IcError::Parameter { name, value, reason: reason.into() };
         if !(self.gas || self.dark_matter) {
-            return Err(refuse(
-                "gas",
-                "false".into(),
-                "without gas there has to be dark matter: set dark_matter: true",
-            ));
+            return Err(refuse("gas", "false".into(), "without gas needs dark matter; set dark_matter: true"));
         }
         if self.gas && self.dark_matter {
             let omega_b = self.cosmology.omega_b;
             if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
-                let reason = "with dark matter it must lie above 0 and below omega_m: the gas has this share";
+                let reason = "must lie above 0 and below omega_m in runs with dark matter, as the share of the gas";
                 return Err(refuse("omega_b", omega_b.to_string(), reason));
             }
         }
@@ -215,7 +211,7 @@ impl GaussianIc {
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =
-    "gas or dark matter alone has the transfer function of all matter: take both, or leave species_transfer out";
+    "needs gas and dark matter; one species alone has the transfer function of all matter, so remove species_transfer";
 
 /// A remark on gas without dark matter in a cosmology that has dark matter, with what to set.
 pub fn all_baryons(cosmology: &Cosmology, remedy: &str) -> Option<String> {
@@ -249,7 +245,7 @@ pub(crate) fn check_gas(
     check("temperature_k", temperature, temperature > 0.0, "must be positive, in K")?;
     let weight = mean_molecular_weight;
     check("mean_molecular_weight", weight, weight > 0.4 && weight < 10.0, "must lie between 0.4 and 10")?;
-    let reason = "must lie above 1 and not above 3 (write 5.0/3.0: 5/3 is the integer 1)";
+    let reason = "must lie in (1, 3]; write 5.0/3.0, because 5/3 is the whole number 1";
     check("gamma", gamma, gamma > 1.0 && gamma <= 3.0, reason)
 }
 

@@ -102,13 +102,13 @@ fn half_of_the_box(
         let rms = if largest < 1e100 { mesh.mean(communicator, |i| values[i].powi(2)).sqrt() } else { largest };
         let mean = if largest < 1e100 { mesh.mean(communicator, |i| values[i]) } else { 0.0 };
         let why = if largest < 1e3 * length && scatter < 0.15 * length {
-            "these look like positions: subtract those of the lattice, i · box/cells".into()
+            "these may be positions; subtract the lattice positions i · box/cells".into()
         } else if mean.abs() > 0.9 * rms {
-            format!("all have {mean:.4} Mpc/h in common: subtract it")
+            format!("their mean is {mean:.4} Mpc/h; subtract it")
         } else if (300.0..3000.0).contains(&(rms / expected)) {
             format!("{:.0} times those of linear theory: kpc/h in place of Mpc/h?", rms / expected)
         } else {
-            "give them from the lattice in comoving Mpc/h, on the shorter way around the box".into()
+            "write displacements from the lattice in comoving Mpc/h, by the shorter way around the box".into()
         };
         return Err(format!("{found}: {why}"));
     }

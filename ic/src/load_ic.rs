@@ -58,7 +58,7 @@ pub struct LoadIc {
 }
 
 /// What to do about gas that has all of omega_m.
-pub const FOR_GAS_ALONE: &str = "write dark matter too, in a file of format \"comove_ic\", or set baryons_only: true";
+pub const FOR_GAS_ALONE: &str = "add dark matter in a file of format \"comove_ic\", or set baryons_only: true";
 
 /// Cells that are read at a time on trial.
 const CELLS_ON_TRIAL: usize = 1 << 22;
@@ -100,8 +100,7 @@ impl LoadIc {
         };
         if (mean - expected).abs() > MEAN_DENSITY_TOLERANCE {
             let reason = format!(
-                "mean density {mean:.6}, expected {expected}: densities must be in the mean matter density, one fluid standing \
-                 for all matter (divide density and momentum by the mean, or check the field order)"
+                "mean density {mean:.6}, expected {expected}: densities must be in units of the mean matter density; divide density and momentum by the mean, or check the field order"
             );
             return Err(content(reason));
         }

@@ -111,10 +111,10 @@ impl UniformMesh {
     /// # Panics
     /// If an array's length is not the number of cells: the caller's bug.
     pub fn check(&self, communicator: &Communicator) -> Result<(), IcError> {
-        const DENSITY: &str = "must be positive and finite (is the initial redshift too low for linear theory, or the \
-                               file's field order or byte order another one?)";
-        const ENERGY: &str = "must be positive and finite (where it is the small difference of a total and a kinetic \
-                              energy, state a temperature instead)";
+        const DENSITY: &str = "must be positive and finite; check the initial redshift (too low for linear theory?) \
+                               and the field and byte order of a file";
+        const ENERGY: &str = "must be positive and finite; if it is a small difference of total and kinetic energy, \
+                              set a temperature instead";
         const MOMENTUM: &str = "must be finite";
         const NAMES: [(&str, &str); 11] = [
             ("density", DENSITY),

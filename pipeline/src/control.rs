@@ -105,8 +105,8 @@ impl Walltime {
                 Ok(Some(Self { end: began + limit, length: limit, source: Source::Option(limit) }))
             }
             (None, Some(text)) => {
-                let wrong = |what: &str| format!("{} = {text:?} {what}: it is not heeded", Self::JOB_END);
-                let seconds: u64 = text.trim().parse().map_err(|_| wrong("is no time in seconds since 1970"))?;
+                let wrong = |what: &str| format!("{} = {text:?} {what}; the limit is ignored", Self::JOB_END);
+                let seconds: u64 = text.trim().parse().map_err(|_| wrong("is not a time in seconds since 1970"))?;
                 let end = UNIX_EPOCH + Duration::from_secs(seconds.min(u64::from(u32::MAX)));
                 let left = end.duration_since(SystemTime::now()).map_err(|_| wrong("has passed"))?;
                 Ok(Some(Self { end: Instant::now() + left, length: left, source: Source::SlurmJob }))
@@ -278,7 +278,7 @@ impl Control {
                 break by;
             }
         };
-        tracing::warn!("the work in progress is cut short; what was saved before it stays");
+        tracing::warn!("the work in progress is stopped at once; files that were saved before remain");
         let ending = self.ended(by.clone(), &ledger.history());
         if let Err(error) = ledger.append(Event::CampaignInterrupted { by }) {
             tracing::error!("{error}");
@@ -310,7 +310,7 @@ impl Control {
         let at_work = history.at_work.iter().filter_map(|fingerprint| history.stage(fingerprint));
         let told = at_work.map(|stage| match steps::last(&folder.join(&stage.folder)).last() {
             Some(step) => format!("the last step of {} took {:.1} s", stage.folder, step.timing.total()),
-            None => format!("{} was being done", stage.folder),
+            None => format!("{} was in progress", stage.folder),
         });
         let told: Vec<String> = told.collect();
         let at = if told.is_empty() { "nothing had begun".into() } else { told.join(", ") };
@@ -345,7 +345,7 @@ impl Control {
         self.is_there("pause")
     }
 
-    /// Waits until the pause is over, or until somebody asks to stop.
+    /// Waits until the pause has ended, or until somebody asks to stop.
     pub(crate) fn wait(&self) {
         if !self.pause() {
             return;
@@ -354,7 +354,7 @@ impl Control {
         while self.pause() && self.stop(Duration::ZERO).is_none() {
             std::thread::sleep(LOOK);
         }
-        tracing::info!("the pause is over");
+        tracing::info!("the pause has ended");
     }
 
     fn file(&self, request: &str) -> PathBuf {
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(ends(Some(TimeLimit::None), &job), None);
         // a job without a limit
         assert!(limit(None, "18446744073709551615").unwrap().is_some());
-        for (end, what) in [((now - 90).to_string(), "has passed"), ("soon".into(), "is no time")] {
+        for (end, what) in [((now - 90).to_string(), "has passed"), ("soon".into(), "is not a time")] {
             let error = limit(None, &end).unwrap_err();
             assert!(error.contains(what) && error.contains(&end), "{error}");
         }

@@ -71,7 +71,8 @@ impl Ranks {
             return Ok(machine.clone());
         }
         if let Some(jobs) = machine.jobs.filter(|jobs| jobs.get() > 1) {
-            let message = format!("--jobs {jobs}: {} processes of MPI compute one run at a time", self.count());
+            let message =
+                format!("--jobs {jobs}: the {} MPI processes compute one stage at a time; remove --jobs", self.count());
             return Err(PipelineError::Usage(message));
         }
         let device = match (machine.device.as_slice(), gpus().map_or(0, |found| found.gpus.len())) {
@@ -129,7 +130,7 @@ fn world(_ranks: usize) -> Result<Communicator, PipelineError> {
 #[cfg(not(feature = "mpi"))]
 fn world(ranks: usize) -> Result<Communicator, PipelineError> {
     let message =
-        format!("{ranks} processes were started, and this program was built without MPI: build it with --features mpi");
+        format!("MPI started {ranks} processes, but this program was built without MPI; build it with --features mpi");
     Err(PipelineError::Usage(message))
 }
 

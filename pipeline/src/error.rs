@@ -33,7 +33,7 @@ pub enum PipelineError {
         reason: String,
     },
     /// Another process runs this campaign.
-    #[error("{folder}: the campaign is already being run by {holder}; wait for it, or give another --dir",
+    #[error("{folder}: {holder} is computing this campaign; wait for it, or choose another folder with --dir",
         folder = .folder.display())]
     Busy {
         /// The campaign folder.
@@ -50,7 +50,7 @@ pub enum PipelineError {
         source: std::io::Error,
     },
     /// A file has reached the size that files of this process may have.
-    #[error("{source}; a file may have {limit} bytes (ulimit -f): raise the limit")]
+    #[error("{source}; files are limited to {limit} bytes (ulimit -f); raise the limit")]
     FileTooLarge {
         /// The failure to write it.
         source: Box<PipelineError>,
@@ -70,7 +70,8 @@ pub enum PipelineError {
     #[error(transparent)]
     Device(#[from] KernelError),
     /// A stage needs more memory than there is.
-    #[error("needs about {needed:.1} GiB of memory, {available:.1} GiB are free: fewer cells, or a larger machine",
+    #[error("needs about {needed:.1} GiB of memory, and {available:.1} GiB are free; reduce the cells, or use a \
+             larger machine",
         needed = .needed / GIB, available = .available / GIB)]
     Memory {
         /// Bytes that the stage needs at least.
@@ -110,8 +111,9 @@ pub enum PipelineError {
     },
     /// The time that the process had was over before anything was saved, as it would be every time.
     #[error(
-        "stopped by {by} before anything was saved ({at}); as much time again would end in the same way: give it more, \
-         with --walltime or sbatch --time, or more threads or a faster device; `comove resume {folder}` continues",
+        "stopped by {by} before anything was saved ({at}), and would be again in the same time; raise the limit with \
+         --walltime or sbatch --time, or use more threads or a faster device, then continue with `comove resume \
+         {folder}`",
         folder = .folder.display()
     )]
     OutOfTime {
@@ -119,7 +121,7 @@ pub enum PipelineError {
         folder: PathBuf,
         /// The limit.
         by: String,
-        /// What was being done.
+        /// What was in progress.
         at: String,
     },
 }
@@ -147,19 +149,19 @@ impl Left {
         };
         let more = match shortage.map(|shortage| shortage.bound) {
             Some(Bound::Limit) => "with a larger --memory",
-            Some(Bound::Host) => "on a machine with more memory free",
-            _ => "where more of the device's memory is free",
+            Some(Bound::Host) => "on a machine with more free memory",
+            _ => "on a device with more free memory",
         };
         let go_on = match self {
-            Self::Nothing => format!("start it {more}"),
+            Self::Nothing => format!("run it {more}"),
             Self::Checkpoint { file, folder } => {
-                format!("{file} is written, `comove resume {}` continues {more}", folder.display())
+                format!("{file} was written; continue {more} by `comove resume {}`", folder.display())
             }
         };
         let within = shortage.map(|shortage| readable(0.9 * shortage.cells_that_fit() as f64));
-        let max_cells = within.map(|cells| format!(", or about max_cells: {cells}, which raises these where it must"));
+        let max_cells = within.map(|cells| format!(", or max_cells: {cells}"));
         format!(
-            "{go_on}; a run with a lower max_level, higher thresholds of its finest level{} needs less",
+            "{go_on}, or start a run that needs less: with a lower max_level, higher thresholds for the finest level{}",
             max_cells.unwrap_or_default()
         )
     }

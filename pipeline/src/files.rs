@@ -10,7 +10,7 @@ pub(crate) fn regular_file(path: &Path) -> Result<Metadata, PipelineError> {
     if found.is_file() {
         return Ok(found);
     }
-    Err(PipelineError::input(path, "not a regular file: give a file, not a folder, a device or a pipe"))
+    Err(PipelineError::input(path, "not a regular file; give a file, not a folder, device or pipe"))
 }
 
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PipelineError> {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-const REMEDY: &str = "`comove run` with the recipe writes it again, and what is done is not done again";
+const REMEDY: &str = "`comove run` with the recipe writes it again and keeps finished stages";
 
 /// What the command line said, for `resume` and `report`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl CampaignFolder {
         if foreign && !folder.manifest_path().exists() && !folder.path.join("lock").exists() {
             return Err(PipelineError::input(
                 path,
-                "the folder is not empty and holds no campaign: choose another one with --dir",
+                "the folder is not empty and holds no campaign; choose another with --dir",
             ));
         }
         Ok(folder)
@@ -60,7 +60,10 @@ impl CampaignFolder {
         if folder.manifest_path().exists() {
             return Ok(folder);
         }
-        Err(PipelineError::input(path, "no campaign here: campaign.json is missing"))
+        Err(PipelineError::input(
+            path,
+            "not a campaign folder: campaign.json is missing; give the folder that `comove run` made",
+        ))
     }
 
     /// Where a recipe's campaign lies unless `--dir` says otherwise: in the working directory, named after the recipe.
@@ -116,7 +119,7 @@ impl CampaignFolder {
         let path = self.manifest_path();
         let text = std::fs::read_to_string(&path).map_err(PipelineError::io(&path))?;
         let mut manifest: Manifest = serde_json::from_str(&text)
-            .map_err(|e| PipelineError::input(&path, format!("not a campaign's manifest ({e}): {REMEDY}")))?;
+            .map_err(|e| PipelineError::input(&path, format!("not a valid campaign.json ({e}); {REMEDY}")))?;
         if let Some(from_folder) = &manifest.recipe_from_folder {
             let here = lexical(&absolute(&self.path)?.join(from_folder));
             // a campaign folder may have been moved without its recipe

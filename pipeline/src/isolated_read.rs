@@ -57,7 +57,7 @@ fn species(file: &Path, kind: &str) -> Result<Option<SpeciesPresent>, PipelineEr
     let printed = tried(file, kind, file.as_os_str())?;
     serde_json::from_str(&printed).map(Some).map_err(|_| {
         let reason =
-            format!("the process that read its species printed \"{printed}\": please report this bug in comove");
+            format!("the process that read its species printed \"{printed}\"; please report this bug of comove");
         PipelineError::input(file, reason)
     })
 }
@@ -113,17 +113,17 @@ fn supervise(mut command: Command, file: &Path, limit: Duration) -> Result<Strin
     let messages = text_of(child.stderr.take().expect("it is piped"));
     let ended = wait(&mut child, limit).map_err(PipelineError::io(file))?;
     let [printed, said] = [printed, messages].map(|text| text.join().expect("it only reads"));
-    let remedy = "the file is damaged: take another copy of it, or an earlier one";
+    let remedy = "the file is damaged; use another copy or an earlier file";
     let reason = match ended {
-        None => format!("HDF5 did not come back from it within {:.0} s; {remedy}", limit.as_secs_f64()),
+        None => format!("HDF5 did not finish reading it within {:.0} s; {remedy}", limit.as_secs_f64()),
         Some(status) if status.success() => return Ok(printed),
         Some(status) => match (status.signal(), status.code()) {
             (Some(signal @ (SIGKILL | SIGTERM)), _) => {
-                let why = format!("the process that read it was ended by signal {signal}: is there enough memory?");
+                let why = format!("the process that read it was ended by signal {signal}; check the free memory");
                 return Err(PipelineError::io(file)(std::io::Error::other(why)));
             }
             (Some(signal), _) => format!("HDF5 crashed on it (signal {signal}); {remedy}"),
-            (_, Some(101)) => format!("reading it is a bug in comove, please report it with the file: {said}"),
+            (_, Some(101)) => format!("reading it failed by a bug of comove; please report it with the file: {said}"),
             // the child names the file as well
             _ => said.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&said).to_owned(),
         },
@@ -177,14 +177,14 @@ mod tests {
     #[test]
     fn however_a_child_ends_the_file_is_named() {
         assert_eq!(verdict("echo found; exit 0"), Ok("found".into()));
-        let damaged = "the file is damaged: take another copy of it, or an earlier one";
+        let damaged = "the file is damaged; use another copy or an earlier file";
         assert_eq!(verdict("kill -SEGV $$"), Err(format!("file.h5: HDF5 crashed on it (signal 11); {damaged}")));
         assert_eq!(
             verdict("exec sleep 100"),
-            Err(format!("file.h5: HDF5 did not come back from it within 2 s; {damaged}"))
+            Err(format!("file.h5: HDF5 did not finish reading it within 2 s; {damaged}"))
         );
         assert_eq!(verdict("echo file.h5: it is empty >&2; exit 4"), Err("file.h5: it is empty".into()));
-        assert!(verdict("echo panicked >&2; exit 101").unwrap_err().starts_with("file.h5: reading it is a bug"));
+        assert!(verdict("echo panicked >&2; exit 101").unwrap_err().starts_with("file.h5: reading it failed by a bug"));
         // for want of memory, as a rule: that may pass
         assert!(verdict("kill -KILL $$").unwrap_err().contains("ended by signal 9"));
         // more than a pipe holds

@@ -14,7 +14,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, PipelineE
     let bytes = bytes(path)?;
     let line = |(n, line): (usize, &[u8])| {
         serde_json::from_slice(line).map_err(|e| {
-            let remedy = "restore the file, or have what it is of done again with --force";
+            let remedy = "restore the file, or compute its stage again with --force";
             PipelineError::input(path, format!("line {} is damaged ({e}): {remedy}", n + 1))
         })
     };
@@ -45,7 +45,7 @@ impl Lines {
         }
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(PipelineError::io(&path))?;
         if length < bytes.len() {
-            tracing::warn!("{}: cut off after line {}, the next one is damaged", path.display(), lines.len());
+            tracing::warn!("{}: cut off after line {}, because the next line is damaged", path.display(), lines.len());
             file.set_len(length as u64).map_err(PipelineError::io(&path))?;
         }
         Ok((Self { path, file }, lines))

@@ -96,7 +96,7 @@ impl Cosmology {
         let check = |name, value: f64, good: bool, reason: &str| {
             SimError::require(name, &value, good && value.is_finite(), reason)
         };
-        check("h", self.h, self.h > 0.1 && self.h < 2.0, "H0/(100 km/s/Mpc) lies between 0.1 and 2")?;
+        check("h", self.h, self.h > 0.1 && self.h < 2.0, "must lie between 0.1 and 2, as H0/(100 km/s/Mpc)")?;
         check("omega_m", self.omega_m, self.omega_m > 0.0 && self.omega_m <= 2.0, "must lie in (0, 2]")?;
         let baryons = self.omega_b >= 0.0 && self.omega_b <= self.omega_m;
         check("omega_b", self.omega_b, baryons, "must lie between 0 and omega_m")?;
@@ -111,7 +111,7 @@ impl Cosmology {
         // also where it is no number
         let without = epochs.find(|&a| self.expansion_squared(a).partial_cmp(&0.0) != Some(Ordering::Greater));
         without.map_or(Ok(()), |a| {
-            let reason = format!("(H/H0)² must be positive from a = 1e-6 on, but is not at a = {a:.3}: choose less");
+            let reason = format!("(H/H0)² is not positive at a = {a:.3}; reduce omega_lambda");
             check("omega_lambda", self.omega_lambda, false, &reason)
         })
     }
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn closed_models() {
         let refused = model(0.7, [0.1, 2.8], [-1.0, 0.0]).check().unwrap_err().to_string();
-        assert!(refused.contains("omega_lambda") && refused.contains("(H/H0)² must be positive"), "{refused}");
+        assert!(refused.contains("omega_lambda") && refused.contains("(H/H0)² is not positive"), "{refused}");
         let closed = model(0.7, [0.3, 1.7], [-1.0, 0.0]);
         closed.check().unwrap();
         let along = closed.comoving_distance_mpc_h(1e-3) / HUBBLE_LENGTH_MPC_H;

@@ -154,7 +154,7 @@ impl ScalarParameters {
         for (name, fraction) in &self.0 {
             let value = format!("{name}: {}", fraction.unwrap_or_default());
             let fits = fraction.is_none_or(|fraction| (0.0..=1.0).contains(&fraction));
-            SimError::require("scalars", &value, fits, "a mass fraction lies in [0, 1]")?;
+            SimError::require("scalars", &value, fits, "must lie in [0, 1], as a mass fraction")?;
         }
         FieldSet::with_scalars(self.names())
     }
@@ -369,22 +369,29 @@ impl RunParameters {
         let check = SimError::require;
         let say = str::to_string;
         let gamma = self.gamma > 1.0 && self.gamma <= 3.0;
-        check("gamma", &self.gamma, gamma, say("must lie in (1, 3] (5/3 is the whole number 1; write 5.0/3.0)"))?;
+        check(
+            "gamma",
+            &self.gamma,
+            gamma,
+            say("must lie in (1, 3]; write 5.0/3.0, because 5/3 is the whole number 1"),
+        )?;
         let comoving = self.coordinates == Coordinates::Comoving;
         let fits = !comoving || (self.gamma - 5.0 / 3.0).abs() < 1e-12;
-        check("gamma", &self.gamma, fits, say("comoving coordinates keep the Euler equations' form for 5.0/3.0 only"))?;
+        check("gamma", &self.gamma, fits, say("must be 5.0/3.0 in comoving coordinates"))?;
         self.boundary.check()?;
         self.scalars.fields()?;
         if self.gravity {
             self.gravity_boundary.check(&self.boundary)?;
-            let reason = "comoving coordinates measure the density against a mean that fills all space: use \
-                          coordinates: \"plain\", or gravity_boundary: \"periodic\"";
+            let reason = "needs non-comoving coordinates; set coordinates: \"plain\", or gravity_boundary: \
+                          \"periodic\"";
             let fits = !comoving || self.gravity_boundary == GravityBoundary::Periodic;
             check("gravity_boundary", &"isolated", fits, say(reason))?;
         }
         let most = self.scheme.max_courant();
         let stable = self.courant > 0.0 && self.courant <= most;
-        let reason = format!("must lie in (0, {most}]: the scheme amplifies sound waves beyond (1/2 is 0)");
+        let reason = format!(
+            "must lie in (0, {most}], where the scheme is stable; write 0.5, because 1/2 is the whole number 0"
+        );
         check("courant", &self.courant, stable, reason)?;
         for (name, value) in [
             ("max_delta_a", self.max_delta_a),
@@ -396,20 +403,23 @@ impl RunParameters {
         }
         let budget = (0.0..=1.0).contains(&self.floor_budget);
         check("floor_budget", &self.floor_budget, budget, say("must lie in [0, 1]"))?;
-        let reason = format!("must be at most {MAX_RETRIES}: each halves the time step");
+        let reason = format!("must be at most {MAX_RETRIES}: each retry halves the time step");
         check("retries", &self.retries, self.retries <= MAX_RETRIES, reason)?;
         for (name, value) in [("density_floor", self.density_floor), ("pressure_floor", self.pressure_floor)] {
             check(name, &value, value > 0.0 && value.is_finite(), say("must be positive"))?;
         }
         check("regrid_every", &self.regrid_every, self.regrid_every > 0, say("must be at least 1 step"))?;
         let buffer = self.flag_buffer as usize <= PATCH;
-        check("flag_buffer", &self.flag_buffer, buffer, format!("must be at most a patch: {PATCH} cells"))?;
+        check(
+            "flag_buffer",
+            &self.flag_buffer,
+            buffer,
+            format!("must be at most {PATCH}, the cells of a patch along an axis"),
+        )?;
         let sweeps = self.step_plan().sweeps();
         let travel = f64::from(sweeps) * self.courant;
         let held = self.max_level == 0 || travel <= f64::from(self.flag_buffer);
-        let reason = format!(
-            "in a step a feature can travel {sweeps} · courant = {travel} cells and leave its refinement; raise flag_buffer"
-        );
+        let reason = format!("must be at least {sweeps} · courant = {travel}, the cells that gas can travel in a step");
         check("flag_buffer", &self.flag_buffer, held, reason)?;
         self.refine.iter().try_for_each(|criterion| criterion.check(self.gravity))?;
         let deepest = 16;
@@ -423,20 +433,20 @@ impl RunParameters {
     pub fn check_start(&self, start: &StartFacts) -> Result<(), SimError> {
         let names: Vec<&str> = self.scalars.names().collect();
         let fits = start.gas || names.is_empty();
-        SimError::require("scalars", &names.join(", "), fits, "they move with gas, of which there is none")?;
+        SimError::require("scalars", &names.join(", "), fits, "need gas, and the run has none; remove scalars")?;
         for criterion in &self.refine {
             criterion.check_species(start.gas, start.particles != Some(0))?;
             criterion.check_places(start.box_lengths, self.boundary.periodic())?;
         }
-        let reason = format!("the initial state was made with {}: say gamma there", start.gamma);
+        let reason = format!("the initial state has gamma = {}; set gamma there", start.gamma);
         SimError::require("gamma", &self.gamma, (self.gamma - start.gamma).abs() <= 1e-12, reason)?;
         let root_cells = start.root_cells.into_iter().map(|n| n as u64).product::<u64>();
         let most = 64 * root_cells;
-        let reason = format!("at most 64 for each root cell, {most}: take a finer root");
+        let reason = format!("must be at most 64 per root cell, {most}; use a finer root");
         let particles = start.particles.unwrap_or(0);
         SimError::require("particles", &particles, particles <= most, reason)?;
         let max_cells = self.max_cells.unwrap_or(u64::MAX);
-        let reason = format!("the root level alone has {root_cells}");
+        let reason = format!("must be at least {root_cells}, the cells of the root level");
         SimError::require("max_cells", &max_cells, max_cells >= root_cells, reason)?;
         self.check_levels(start.root_cells, start.levels)
     }
@@ -451,8 +461,8 @@ impl RunParameters {
         let check = |good, reason: String| SimError::require("max_level", &self.max_level, good, reason);
         let widest = root_cells.into_iter().max().unwrap_or(0) as u64;
         let addressed = widest << self.max_level <= 1 << 24;
-        check(addressed, format!("{widest} root cells refined so often exceed 2^24 cells a side"))?;
+        check(addressed, format!("makes more than 2^24 cells along an axis of {widest} root cells; reduce it"))?;
         let holds = levels <= usize::from(self.max_level) + 1;
-        check(holds, format!("the initial state has groups on level {}", levels.saturating_sub(1)))
+        check(holds, format!("must be at least {}, the finest level of the initial state", levels.saturating_sub(1)))
     }
 }

@@ -39,7 +39,7 @@ impl Steering {
         }
         let mut steered = asked.clone();
         if let Some(level) = self.max_level {
-            let reason = format!("a run is not steered beyond its own max_level = {}", asked.max_level);
+            let reason = format!("must be at most the run's max_level = {}", asked.max_level);
             SimError::require("max_level", &level, level <= asked.max_level, reason)?;
             steered.max_level = level;
         }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(steered.refine[1], Criterion::JeansCellsBelow { thresholds: vec![2.0] });
         assert_eq!(steered.refine[2], asked.refine[2]);
         for (wrong, message) in [
-            (Steering { max_level: Some(3), ..steering }, "max_level = 3: a run is not steered beyond"),
+            (Steering { max_level: Some(3), ..steering }, "max_level = 3: must be at most the run's max_level"),
             (Steering { dt_max: Some(0.0), ..steering }, "dt_max = 0: must be positive"),
             (Steering { threshold_factor: Some(f64::NAN), ..steering }, "threshold_factor = NaN: must be positive"),
         ] {

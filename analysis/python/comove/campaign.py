@@ -27,7 +27,9 @@ class Campaign:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not (self.path / "campaign.json").is_file():
-            raise CampaignError(f"{self.path}: no campaign here: campaign.json is missing")
+            raise CampaignError(
+                f"{self.path}: not a campaign folder: campaign.json is missing; give the folder that `comove run` made"
+            )
         self._read: tuple[tuple[int, int], History] | None = None
 
     @property

@@ -135,7 +135,7 @@ class Analysis(Stage):
         found = nearest(results, z, lambda one: one[0])
         if not found:
             known = listed(moment for moment, _ in results)
-            at = f" at {z:g}; there are {known}" if z is not None else f": it is not done ({self.state})"
+            at = f" at {z:g}; available: {known}" if z is not None else f": it is not done ({self.state})"
             raise UnknownStageError(f"{self.name}: no result{at}")
         return found[-1][1]
 

@@ -92,7 +92,7 @@ def test_outputs_and_snapshots(run):
         assert run.snapshot(z=output["z"]) == output["path"]
     assert run.snapshot() == outputs["path"].iloc[-1]
     assert len(run.checkpoints) >= 1 and all(path.exists() for path in run.checkpoints["path"])
-    with pytest.raises(comove.UnknownStageError, match=r"seed 1: no output at 5; there are z = 9\.5, z = 3"):
+    with pytest.raises(comove.UnknownStageError, match=r"seed 1: no output at 5; available: z = 9\.5, z = 3"):
         run.snapshot(z=5)
 
 
@@ -250,7 +250,7 @@ def test_results(computed):
         assert run.result(stage.name) == written[-1]["result"]
     with pytest.raises(comove.AmbiguousStageError, match=r"'peak': several stages: .*seed 1.*seed 2"):
         computed.result("peak")
-    with pytest.raises(comove.UnknownStageError, match=r"no result at 7; there are z = 9\.5, z = 3"):
+    with pytest.raises(comove.UnknownStageError, match=r"no result at 7; available: z = 9\.5, z = 3"):
         run.result("peak", z=7)
 
 
@@ -384,7 +384,7 @@ def test_times_replace_redshifts_in_non_comoving_coordinates(tmp_path):
     for t, table in ((0.05, maps.table(z=0.05)), (0.1, maps.table())):
         assert table.attrs["time"] == t
         agrees(table, maps.folder / f"slice_density_t{t}.csv")
-    there = r"no table at 0\.07; there are the kinds slice_density at t = 0\.05, t = 0\.1"
+    there = r"no table at 0\.07; available: the kinds slice_density at t = 0\.05, t = 0\.1"
     with pytest.raises(comove.UnknownStageError, match=there):
         maps.table(z=0.07)
     with pytest.raises(comove.CampaignError, match="the snapshot has no dark matter"):

@@ -225,7 +225,7 @@ impl Colours {
         let [low, high] = match style.range {
             Some([low, high]) if low < high && high.is_finite() && (!logarithmic || low > 0.0) => [low, high],
             Some(range) => {
-                let reason = "two rising values, positive on a logarithmic scale";
+                let reason = "must be two increasing values, positive on a logarithmic scale";
                 return Err(AnalysisError::option("range", format!("{range:?}"), reason));
             }
             None if signed => [-high.max(-low), high.max(-low)],

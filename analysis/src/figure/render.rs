@@ -35,7 +35,7 @@ pub(super) fn tree(figure: &Figure, svg: &str) -> Result<Tree, AnalysisError> {
 
 pub(super) fn png(figure: &Figure, tree: &Tree) -> Result<Vec<u8>, AnalysisError> {
     let [width, height] = figure.size.map(|points| (points / 72.0 * RESOLUTION).round().max(1.0) as u32);
-    let too_large = || figure.failure(format!("{width}×{height} pixels are too many"));
+    let too_large = || figure.failure(format!("{width}×{height} pixels exceed the limit"));
     let mut pixels = Pixmap::new(width, height).ok_or_else(too_large)?;
     pixels.fill(Color::WHITE);
     let scale = |pixels: u32, units: f32| pixels as f32 / units;

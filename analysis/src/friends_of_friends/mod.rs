@@ -115,7 +115,8 @@ pub fn find_fof_halos_by(
     let box_lengths = part.snapshot.box_lengths();
     let linking_length = options.linking_length * mean_spacing(particles, box_lengths);
     if box_lengths.iter().any(|length| *length < groups::LEAST_LENGTHS * linking_length) {
-        let reason = format!("a side of the box holds at least {} linking lengths", groups::LEAST_LENGTHS);
+        let reason =
+            format!("must be smaller: a side of the box must hold at least {} linking lengths", groups::LEAST_LENGTHS);
         return Err(AnalysisError::option("linking_length", options.linking_length, reason));
     }
     let grid = groups::grid(particles, box_lengths, linking_length);
@@ -172,8 +173,8 @@ pub fn find_fof_halos_by(
 /// The particles of a snapshot, which one rank has.
 fn particles_of<'a>(communicator: &Communicator, part: &Part<'a>) -> Result<&'a HostParticles, AnalysisError> {
     let Some(stated) = part.header().dark_matter else {
-        let reason = "friends of friends are particles of dark matter, and the snapshot has none; density peaks of the gas \
-                      are found with finder: \"peaks\"";
+        let reason = "friends of friends need dark matter, and the snapshot has none; use finder: \"peaks\" for \
+                      density peaks of the gas";
         return Err(AnalysisError::option("finder", "fof", reason));
     };
     require_one_process(communicator)?;
@@ -215,11 +216,11 @@ impl FofOptions {
     /// [`AnalysisError::Option`] for an option out of its range.
     pub fn check(&self) -> Result<(), AnalysisError> {
         if !(0.05..=1.0).contains(&self.linking_length) {
-            let reason = "between 0.05 and 1 mean spacings of particles; 0.2 is usual";
+            let reason = "must lie between 0.05 and 1 mean particle separations; 0.2 is usual";
             return Err(AnalysisError::option("linking_length", self.linking_length, reason));
         }
         if self.min_particles < 8 {
-            let reason = "fewer than 8 particles are no halo";
+            let reason = "must be at least 8";
             return Err(AnalysisError::option("min_particles", self.min_particles, reason));
         }
         Ok(())

@@ -182,7 +182,7 @@ pub fn find_halos_by(
     matter: &OneFluid,
     options: &HaloOptions,
 ) -> Result<Option<HaloCatalogue>, AnalysisError> {
-    let reason = "halos around density peaks have the velocity of gas, of which there is none: take finder: \"fof\"";
+    let reason = "density peaks need gas, and the snapshot has none; use finder: \"fof\"";
     require_gas(whole, reason)?;
     let part = &matter.part(whole);
     let gas = Gas::by(communicator, part);
@@ -270,11 +270,9 @@ fn reference_density(snapshot: &Snapshot, options: &HaloOptions, gas: &Gas) -> R
         (Reference::Mean, Some(_)) => Ok(1.0),
         (Reference::Mean, None) => Ok(gas.mean_density()),
         (Reference::Critical, Some(cosmology)) => Ok(cosmology.critical_over_mean(snapshot.header.a)),
-        (Reference::Critical, None) => Err(AnalysisError::option(
-            "reference",
-            "critical",
-            "non-comoving coordinates have no critical density; use \"mean\"",
-        )),
+        (Reference::Critical, None) => {
+            Err(AnalysisError::option("reference", "critical", "needs comoving coordinates; use \"mean\""))
+        }
     }
 }
 
@@ -290,15 +288,15 @@ impl HaloOptions {
     /// [`AnalysisError::Option`] for an option out of its range.
     pub fn check(&self) -> Result<(), AnalysisError> {
         if !(self.delta > 1.0 && self.delta.is_finite()) {
-            return Err(AnalysisError::option("delta", self.delta, "a halo is denser than its surroundings: above 1"));
+            return Err(AnalysisError::option("delta", self.delta, "must exceed 1"));
         }
         let threshold = self.threshold();
         if !threshold.is_finite() || threshold < self.delta {
-            let reason = format!("a peak inside a halo is at least as dense as its mean: {} or above", self.delta);
+            let reason = format!("must be at least {}, the overdensity of halos", self.delta);
             return Err(AnalysisError::option("peak_threshold", threshold, reason));
         }
         if !(4..=128).contains(&self.samples) {
-            return Err(AnalysisError::option("samples", self.samples, "between 4 and 128 along the radius"));
+            return Err(AnalysisError::option("samples", self.samples, "must lie between 4 and 128 along the radius"));
         }
         Ok(())
     }

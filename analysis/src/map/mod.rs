@@ -79,7 +79,7 @@ impl MapOptions {
             }
         }
         if !(16..=8192).contains(&self.pixels) {
-            return Err(AnalysisError::option("pixels", self.pixels, "between 16 and 8192 along either side"));
+            return Err(AnalysisError::option("pixels", self.pixels, "must lie between 16 and 8192 along each side"));
         }
         match box_lengths {
             Some(lengths) => self.sides(lengths, [true; 3]).map(|_| ()),
@@ -193,7 +193,11 @@ impl Window {
         let ([width, height, depth], center) = options.sides(lengths, part.tree.periodic())?;
         let rows = (options.pixels as f64 * height / width).round();
         if !(16..=8192).contains(&options.pixels) || !(1.0..=8192.0).contains(&rows) {
-            return Err(AnalysisError::option("pixels", options.pixels, "between 16 and 8192 along either side"));
+            return Err(AnalysisError::option(
+                "pixels",
+                options.pixels,
+                "must lie between 16 and 8192 along each side",
+            ));
         }
         let half = [width, height, depth].map(|l| 0.5 * l);
         let low = std::array::from_fn(|a| center[frame[a]] - half[a]);

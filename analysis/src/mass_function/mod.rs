@@ -45,12 +45,12 @@ impl MassFunctionOptions {
     /// [`AnalysisError::Option`] for an option out of its range.
     pub fn check(&self) -> Result<(), AnalysisError> {
         if !(1..=50).contains(&self.bins_per_decade) {
-            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "between 1 and 50"));
+            return Err(AnalysisError::option("bins_per_decade", self.bins_per_decade, "must lie between 1 and 50"));
         }
         if let Some(mass) = self.min_mass_msun_h
             && !(1e4..1e17).contains(&mass)
         {
-            return Err(AnalysisError::option("min_mass_msun_h", mass, "a mass in Msun/h between 1e4 and 1e17"));
+            return Err(AnalysisError::option("min_mass_msun_h", mass, "must lie between 1e4 and 1e17 Msun/h"));
         }
         if self.min_particles == 0 {
             return Err(AnalysisError::option("min_particles", 0, "at least 1"));
@@ -100,7 +100,7 @@ impl HaloMasses {
     /// [`AnalysisError::Option`] for the mass of friends of friends, or in non-comoving coordinates.
     pub fn of_peaks(catalogue: &HaloCatalogue, definition: MassDefinition) -> Result<Self, AnalysisError> {
         if definition == MassDefinition::Fof {
-            let reason = "the halos are spheres around density peaks: find them with finder: \"fof\"";
+            let reason = "needs friends-of-friends halos, and these are density peaks; set finder: \"fof\" in halos";
             return Err(AnalysisError::option("definition", "fof", reason));
         }
         let none = Self {
@@ -136,7 +136,7 @@ impl HaloMasses {
 }
 
 fn comoving(cosmology: Option<Cosmology>) -> Result<Cosmology, AnalysisError> {
-    let reason = "a mass function is that of a cosmology";
+    let reason = "mass functions need comoving coordinates";
     cosmology.ok_or_else(|| AnalysisError::option("coordinates", "non-comoving", reason))
 }
 

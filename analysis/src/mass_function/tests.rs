@@ -204,7 +204,7 @@ fn what_cannot_be_counted_is_refused() {
     assert!(refused(MassFunctionOptions { min_mass_msun_h: Some(-1.0), ..some.clone() }).contains("min_mass_msun_h"));
     assert!(refused(MassFunctionOptions { min_particles: 0, ..some.clone() }).contains("min_particles = 0"));
     let plain = FofCatalogue { cosmology: None, ..catalogue(&[]) };
-    assert!(HaloMasses::of_friends(&plain, M200m).unwrap_err().to_string().contains("of a cosmology"));
+    assert!(HaloMasses::of_friends(&plain, M200m).unwrap_err().to_string().contains("need comoving coordinates"));
     let gas = Fixture::blob().build();
     let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
     assert!(HaloMasses::of_peaks(&peaks, Fof).unwrap_err().to_string().contains("finder: \"fof\""));

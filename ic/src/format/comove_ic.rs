@@ -107,7 +107,7 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
             return Err(content(reason));
         }
         if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
-            return Err(content(format!("dataset \"{name}\" holds {found}, expected are floats of 32 or 64 bits")));
+            return Err(content(format!("dataset \"{name}\" holds {found}; expected floats of 32 or 64 bits")));
         }
         let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]).map_err(failed)?;
         fields.push(values.into_raw_vec_and_offset().0);

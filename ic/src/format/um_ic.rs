@@ -153,7 +153,7 @@ fn remedy(found: u64, cells: [usize; 3], asked: Option<Precision>, size: impl Fn
     for precision in [Precision::Single, Precision::Double] {
         let fits = size(precision);
         if found == fits && asked.is_some() {
-            return format!("the size is that of {} precision: state that, or none", name(precision));
+            return format!("the size matches {} precision; set that, or none", name(precision));
         }
         for levels in 1..10 {
             let factor = 1u64 << (3 * levels);
@@ -165,19 +165,17 @@ fn remedy(found: u64, cells: [usize; 3], asked: Option<Precision>, size: impl Fn
                 continue;
             };
             return format!(
-                "the size is that of {other:?} cells in {} precision: change the cells, or the level by {levels} \
-                 ({more})",
+                "the size matches {other:?} cells in {} precision; change cells, or the level by {levels} ({more})",
                 name(precision)
             );
         }
     }
     if found < size(asked.unwrap_or(Precision::Double)) {
-        return "the file is cut short, or cells or level are those of another file: copy it again or correct them"
-            .into();
+        return "the file is cut short, or cells or level are wrong; copy it again or correct them".into();
     }
     format!(
-        "cells, level or precision are those of another file, or it has more than {FIELDS} fields: correct them, or \
-         write density, momenta and total energy alone"
+        "cells, level or precision are wrong, or the file has more than {FIELDS} fields; correct them, or write only \
+         density, momenta and total energy"
     )
 }
 

@@ -23,7 +23,7 @@ pub(super) const OF_POWER: &[Reading] = &[
         has_amplitude: true,
     },
     Reading {
-        text: "h/Mpc and (Mpc/h)³ that were converted once more",
+        text: "units that were converted twice to h/Mpc and (Mpc/h)³",
         convert: |k, p, h, _| (k * h, p / h.powi(3)),
         has_amplitude: true,
     },
@@ -122,11 +122,11 @@ pub(super) fn examine(
             x.0.cmp(&y.0).then(x.1.total_cmp(&y.1))
         });
 
-    let sigma8 = || format!("σ8 of the table as it stands is {:.3}, the recipe's {}", stands.sigma8, cosmology.sigma8);
+    let sigma8 = || format!("σ8 of the table is {:.3}, that of the recipe {}", stands.sigma8, cosmology.sigma8);
     let shape = |read: &Appearance| format!("{:.0}% (rms) off that of Eisenstein & Hu", 100.0 * read.scatter);
     let found = match has_amplitude {
         true => format!("{}; its shape is {}", sigma8(), shape(&stands)),
-        false => format!("the shape of the table as it stands is {}", shape(&stands)),
+        false => format!("the shape of the table is {}", shape(&stands)),
     };
     let Some((reading, read)) = best else {
         let epoch = if has_shape { epoch_of(stands.sigma8, cosmology) } else { None };
@@ -135,7 +135,7 @@ pub(super) fn examine(
     };
     let sigma8 = if reading.has_amplitude { format!("σ8 is {:.3} and ", read.sigma8) } else { String::new() };
     let message =
-        format!("{found}: {}? So read, {sigma8}the shape {}: {HEADER}. {AMPLITUDE}", reading.text, shape(&read));
+        format!("{found}; is it {}? Then {sigma8}the shape is {}: {HEADER}. {AMPLITUDE}", reading.text, shape(&read));
     if stands.scatter > ABSURD && read.scatter < SCATTER { Err(message) } else { Ok(Some(message)) }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn examine(
 const HEADER: &str =
     "state the units in a header line (# k [1/Mpc] P [Mpc^3], or # k [h/Mpc] Delta^2), or convert the table";
 
-const AMPLITUDE: &str = "(The amplitude of initial conditions is that of the recipe's σ8 in any case.)";
+const AMPLITUDE: &str = "(Initial conditions always have the amplitude of the recipe's σ8.)";
 
 impl Appearance {
     fn of(points: Vec<(f64, f64)>, expected: &[LinearPower], n_s: f64) -> Self {

@@ -139,12 +139,14 @@ impl SpeciesRatios {
 /// CAMB's columns (`transfer_names` of its documentation): 1 k in h/Mpc; over k² of 1/Mpc², 2 cold dark matter, 3 baryons, 8
 /// both; 11, 12 velocities of cold dark matter and baryons as dδ/dlna. Names of a header decide.
 fn camb_rows(table: &TextTable, h: f64) -> Result<Vec<Row>, IcError> {
-    let of_class = "from CLASS take its own format, with output = mTk, vTk, and species_transfer: #{ class: … }";
+    let of_class = "write CLASS's own format (output = mTk, vTk), and read it with species_transfer: #{ class: … }";
     let columns = table.columns();
     let labels = table.labels();
     let names = labels.as_ref().map(|(_, names)| names.as_slice()).unwrap_or_default();
     if let Some((line, _)) = labels.as_ref().filter(|_| names.iter().any(|name| name.text().starts_with("d_"))) {
-        return Err(table.wrong_line(*line, format!("columns of CLASS, expected are CAMB's: {of_class}")));
+        return Err(
+            table.wrong_line(*line, format!("the columns are those of CLASS, expected those of CAMB; {of_class}"))
+        );
     }
     if columns != 13 {
         let reason = format!("{columns} columns; a CAMB transfer table with velocities has 13 ({of_class})");
@@ -178,19 +180,22 @@ fn wave_number(names: &[Label], h: f64) -> (usize, f64) {
 /// growth rate. In the Newtonian gauge contrasts lack 3 aH θ/k² of all matter.
 fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
     let Some((line, names)) = table.labels() else {
-        let reason = "no header that names the columns (\"1:k (h/Mpc)\" and others); CLASS writes it with format = class, \
-                      headers = yes";
+        let reason = "the header that names the columns (\"1:k (h/Mpc)\" …) is missing; CLASS writes it with format \
+                                                           = class, headers = yes";
         return Err(table.wrong(reason));
     };
     if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
-        let reason = format!("a table at z = {found}, the recipe says {z}: run CLASS with z_pk = {z}");
+        let reason =
+            format!("the table is at z = {found}, the recipe's initial condition at {z}; run CLASS with z_pk = {z}");
         return Err(table.wrong_line(line, reason));
     }
     let column = |name: &str| names.iter().position(|label| label.is(name));
     let [Some(d_b), Some(d_cdm), Some(t_b)] = ["d_b", "d_cdm", "t_b"].map(column) else {
         let names: Vec<&str> = names.iter().map(Label::text).collect();
-        let reason =
-            format!("columns {}; needed are d_b, d_cdm and t_b: run CLASS with output = mTk, vTk", names.join(", "));
+        let reason = format!(
+            "columns {}, but d_b, d_cdm and t_b are needed; run CLASS with output = mTk, vTk",
+            names.join(", ")
+        );
         return Err(table.wrong_line(line, reason));
     };
     // d_m has massive neutrinos in it
@@ -235,8 +240,8 @@ fn check_row(row: &Row, mean: impl Fn([f64; 2]) -> f64) -> Result<(), String> {
     }
     match total {
         Some(total) if (total / delta - 1.0).abs() > TOTAL => Err(format!(
-            "all matter has {total:e}, its parts have {delta:e} with the recipe's omega_b and omega_m: make the table of the \
-             recipe's cosmology"
+            "the table has {total:e} for all matter, and {delta:e} as the sum of its parts with the recipe's omega_b \
+             and omega_m; make the table for the recipe's cosmology"
         )),
         _ => Ok(()),
     }
@@ -258,8 +263,8 @@ fn check_growth_rate(
         return Ok(());
     }
     let reason = format!(
-        "velocities of a growth rate f = {found:.3} at k = {:e} h/Mpc, the recipe's cosmology has {expected:.3} at z = {z}: make \
-         the table at this redshift",
+        "the velocities have the growth rate f = {found:.3} at k = {:e} h/Mpc, the recipe's cosmology {expected:.3} \
+         at z = {z}; make the table at this redshift",
         row.k_h_mpc
     );
     Err(table.wrong_line(row.line, reason))
@@ -354,7 +359,7 @@ mod tests {
         let baryons = Cosmology { omega_b: 0.06, ..right };
         says(message(SpeciesTransfer::Camb, &camb, &baryons, 99.0), &["line ", "omega_b", "recipe's cosmology"]);
         says(message(SpeciesTransfer::Camb, "1 2 3\n2 3 4\n3 4 5\n", &right, 99.0), &["3 columns", "vTk"]);
-        says(message(SpeciesTransfer::Camb, &class, &right, 99.0), &["line ", "columns of CLASS", "#{ class: … }"]);
+        says(message(SpeciesTransfer::Camb, &class, &right, 99.0), &["line ", "those of CLASS", "#{ class: … }"]);
         let mut lines: Vec<&str> = camb.lines().collect();
         lines.swap(9, 10);
         says(message(SpeciesTransfer::Camb, &lines.join("\n"), &right, 99.0), &["line 11", "must increase"]);
@@ -363,7 +368,10 @@ mod tests {
         says(message(SpeciesTransfer::Camb, &nan, &right, 99.0), &["line 5", "finite"]);
 
         says(message(SpeciesTransfer::Class, &class, &right, 49.0), &["line 1", "z = 99", "z_pk = 49"]);
-        says(message(SpeciesTransfer::Class, &camb, &right, 99.0), &["line 2", "needed are d_b", "v_CDM"]);
+        says(
+            message(SpeciesTransfer::Class, &camb, &right, 99.0),
+            &["line 2", "d_b, d_cdm and t_b are needed", "v_CDM"],
+        );
         let bare: Vec<&str> = class.lines().filter(|line| !line.starts_with('#')).collect();
         says(message(SpeciesTransfer::Class, &bare.join("\n"), &right, 99.0), &["no header", "headers = yes"]);
         let without = class.replace(":t_b ", ":t_g2 ");

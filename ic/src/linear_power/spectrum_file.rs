@@ -49,7 +49,8 @@ pub(super) fn read_transfer(path: &Path, cosmology: &Cosmology) -> Result<Tabula
         (None, None, None, _) if begins("d_") => {
             let names: Vec<&str> = names.iter().map(Label::text).collect();
             let reason = format!(
-                "columns {}; needed are d_m, or d_b and d_cdm where there is no other matter: run CLASS with output = mTk",
+                "columns {}, but d_m is needed, or d_b and d_cdm if there is no other matter; run CLASS with output \
+                 = mTk",
                 names.join(", ")
             );
             return Err(table.wrong(reason));
@@ -132,18 +133,19 @@ fn power_column(
     let named = others.iter().copied().find(is_power).or_else(|| others.iter().copied().find(is_known));
     if let Some(column) = named {
         return match quantity(column) {
-            Some(Quantity::Transfer) => {
-                Err(table.wrong_line(header, "a transfer function, needed is P(k): square it and multiply by k^n_s"))
-            }
-            Some(Quantity::Logarithm) => Err(table.wrong_line(header, "logarithms: write k and P(k) themselves")),
+            Some(Quantity::Transfer) => Err(table.wrong_line(
+                header,
+                "the table holds a transfer function, but P(k) is needed; square it and multiply by k^n_s",
+            )),
+            Some(Quantity::Logarithm) => Err(table.wrong_line(header, "the table holds logarithms; write k and P(k)")),
             found => Ok((column, found == Some(Quantity::Delta2))),
         };
     }
     let of_transfer: Vec<&str> = names.iter().filter(|label| label.is_of_transfer_table()).map(Label::text).collect();
     if !of_transfer.is_empty() {
         let reason = format!(
-            "columns {}: a transfer table, needed is P(k): read it with power: #{{ camb_transfer: … }}, or take the table of \
-             P(k) (CLASS: output = mPk)",
+            "columns {} are those of a transfer table, but P(k) is needed; read it with power: #{{ camb_transfer: … \
+             }}, or use the table of P(k) (CLASS: output = mPk)",
             of_transfer.join(", ")
         );
         return Err(table.wrong_line(header, reason));
@@ -179,14 +181,11 @@ fn checked(table: &TextTable, rows: impl Iterator<Item = (usize, f64, f64, f64)>
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(table.rows.len());
     for (line, k, k_h_mpc, power) in rows {
         let reason = if !(k.is_finite() && k > 0.0) {
-            format!(
-                "k = {k}: must be positive and finite{}",
-                if k < 0.0 { " (log10 of k? write k itself)" } else { "" }
-            )
+            format!("k = {k}: must be positive and finite{}", if k < 0.0 { " (log10 of k? write k)" } else { "" })
         } else if !(power.is_finite() && power > 0.0) {
-            format!("spectrum = {power} at k = {k}: must be positive and finite (logarithms? write values themselves)")
+            format!("spectrum = {power} at k = {k}: must be positive and finite (logarithms? write P)")
         } else if let Some((before, _)) = points.last().filter(|(before, _)| *before >= k_h_mpc) {
-            let found = if *before == k_h_mpc { "stands in two rows" } else { "follows a larger one" };
+            let found = if *before == k_h_mpc { "occurs in two rows" } else { "follows a larger one" };
             format!("k = {k} {found}: k must increase from row to row (sort -g -u)")
         } else {
             points.push((k_h_mpc, power));
@@ -339,7 +338,7 @@ mod tests {
         assert!(found.remarks().is_empty(), "{:?}", found.remarks());
         for names in ["k (h/Mpc),d_g,d_b,d_cdm,d_ncdm[0],d_tot,phi", "k (h/Mpc),d_g,d_b,t_b,t_cdm,d_tot,phi"] {
             let message = transfer(&table(&numbered(names), 50.0, densities)).unwrap_err();
-            assert!(message.contains("needed are d_m, or d_b and d_cdm"), "{message}");
+            assert!(message.contains("d_m is needed, or d_b and d_cdm"), "{message}");
         }
         let per_mpc = transfer(&table("# none", 50.0, |k| [vec![0.7 * k], camb(k)[1..].to_vec()].concat())).unwrap();
         assert!(per_mpc.remarks()[0].contains("k in 1/Mpc instead of h/Mpc?"), "{:?}", per_mpc.remarks());
@@ -367,7 +366,7 @@ mod tests {
         let sigma8_in_1_mpc = (0.9f64 / 1.16).powi(2);
         says(&|k| vec![0.7 * k, sigma8_in_1_mpc * per_mpc(k)[1]], &["k in 1/Mpc"]);
         says(&|k| vec![k, p.at(k) / 0.343], &["is 1.537", "P in Mpc³ instead of"]);
-        says(&|k| vec![k / 0.7, p.at(k) * 0.343], &["h/Mpc and (Mpc/h)³ that were converted once more?"]);
+        says(&|k| vec![k / 0.7, p.at(k) * 0.343], &["units that were converted twice to h/Mpc and (Mpc/h)³?"]);
         // a fit without the suppression of baryons, as it is and in 1/Mpc
         let cold = LinearPower::new(&PowerSource::EisensteinHu, &Cosmology { omega_b: 0.0, ..cosmology() }).unwrap();
         assert_eq!(remark(&|k| vec![k, cold.at(k)]), "");
@@ -393,7 +392,7 @@ mod tests {
         };
         says("1e-4 1\n1e-2 2\n1 2\n", &["σ8 needs", "header"]);
         says("1e-4 1\n10 2\n1 2\n", &["line 3: k = 1 follows a larger one", "in \"1 2\""]);
-        says("1e-4 1\n1 2\n1 2\n10 1\n", &["line 3: k = 1 stands in two rows"]);
+        says("1e-4 1\n1 2\n1 2\n10 1\n", &["line 3: k = 1 occurs in two rows"]);
         says("1e-4 1\n1 -2\n10 1\n", &["line 2: spectrum = -2 at k = 1", "in \"1 -2\""]);
         says("1e-4 1\n1 NaN\n10 1\n", &["line 2: spectrum = NaN"]);
         says("# k P\n0 0\n1e-4 1\n1 2\n10 1\n", &["line 2: k = 0"]);

@@ -43,11 +43,11 @@ impl TextTable {
         let text = text.replace('\r', "\n");
         let mut table = Self { path: path.into(), text, comments: Vec::new(), rows: Vec::new() };
         if bytes.contains(&0) {
-            return Err(table.wrong("zero bytes, which no text has: save the table as plain text (UTF-8)"));
+            return Err(table.wrong("the file holds zero bytes and is no text; save the table as plain text (UTF-8)"));
         }
         table.take_lines()?;
         if table.rows.len() < FEWEST_ROWS {
-            let reason = format!("{} rows of numbers; a spectrum needs at least {FEWEST_ROWS}", table.rows.len());
+            let reason = format!("{} rows of numbers, but a spectrum needs at least {FEWEST_ROWS}", table.rows.len());
             return Err(table.wrong(reason));
         }
         Ok(table)
@@ -200,6 +200,9 @@ mod tests {
         says(b"# k P\n1e-4 1\n1 two # 2\n10 3\n", ", line 3: \"two\" is not a number, in \"1 two # 2\"");
         says(b"1e-4 1\r\n\r\n1 2 3\r\n", ", line 3: 3 columns, 2 in line 1, in \"1 2 3\"");
         says(b"k P\nalso words\n1e-4 1\n", ", line 2: \"also\" is not a number, in \"also words\"");
-        says(b"\xff\xfe1\x00 \x002\x00\n\x00", ": zero bytes, which no text has: save the table as plain text (UTF-8)");
+        says(
+            b"\xff\xfe1\x00 \x002\x00\n\x00",
+            ": the file holds zero bytes and is no text; save the table as plain text (UTF-8)",
+        );
     }
 }

@@ -107,7 +107,7 @@ impl Problem for AcousticWave {
     fn check(&self) -> Result<(), (&'static str, String)> {
         require_wave(self.amplitude, self.gamma)?;
         if self.wave_numbers == [0; 3] {
-            return Err(("wave_numbers", "no wave: one of them must differ from 0".into()));
+            return Err(("wave_numbers", "must not all be 0: there would be no wave".into()));
         }
         Ok(())
     }

@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn wrong_options_are_named() {
         let refusal = |name: &str, options: Value| build(name, &options).unwrap_err().to_string();
-        assert!(refusal("sod", json!({})).starts_with("there is no problem \"sod\"; there are acoustic_wave, "));
+        assert!(refusal("sod", json!({})).starts_with("unknown problem \"sod\"; available: acoustic_wave, "));
         assert!(refusal("shock_tube", json!({ "rot": 64 })).contains("unknown field `rot`"));
         let expected = "problem \"shock_tube\": root: [20, 16, 16]: every axis needs a multiple of 16 cells";
         assert_eq!(refusal("shock_tube", json!({ "root": 20 })), expected);

@@ -44,7 +44,10 @@ impl Solution {
     /// # Panics
     /// If there is none: see [`Solution::exists`].
     pub(super) fn new(left: Side, right: Side, gamma: f64) -> Self {
-        assert!(Self::exists(left, right, gamma), "the gases separate: no exact solution here");
+        assert!(
+            Self::exists(left, right, gamma),
+            "the gases separate and leave a vacuum, which has no exact solution here"
+        );
         let apart = right.velocity - left.velocity;
         // eq. 4.5: f_L(p) + f_R(p) + u_R − u_L = 0, increasing in p; bisection in ln p needs no guess and cannot fail
         let total = |p: f64| velocity_change(&left, gamma, p) + velocity_change(&right, gamma, p) + apart;

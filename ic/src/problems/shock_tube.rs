@@ -126,7 +126,7 @@ impl Problem for ShockTube {
             }
         }
         if !Solution::exists(self.left, self.right, self.gamma) {
-            return Err(("right", "the gases separate and leave a vacuum: no solution here".into()));
+            return Err(("right", "the gases separate and leave a vacuum, which has no exact solution here".into()));
         }
         Ok(())
     }

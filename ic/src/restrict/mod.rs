@@ -159,8 +159,10 @@ fn particles(
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
     let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
-        let reason =
-            format!("beside dark matter the gas has omega_b/omega_m = {expected}, in the mean density of matter");
+        let reason = format!(
+            "the gas of a run with dark matter must have omega_b/omega_m = {expected} of the mean matter \
+                     density"
+        );
         return refuse("mean density of the gas", gas.to_string(), reason);
     }
     Ok(mesh.particles(lengths, (1.0 - gas) * width.powi(3)))
@@ -169,7 +171,7 @@ fn particles(
 /// Groups along each axis of the root below a mesh at `level`.
 fn root_groups(cells: [usize; 3], level: u8) -> Result<[u32; 3], IcError> {
     if level > FINEST_LEVEL {
-        let reason = format!("an initial condition lies at level {FINEST_LEVEL} or coarser");
+        let reason = format!("must be at most {FINEST_LEVEL} for an initial condition");
         return Err(IcError::Parameter { name: "level", value: level.to_string(), reason });
     }
     let unit = GROUP << level;

@@ -10,7 +10,7 @@ pub enum KernelError {
     #[error("unknown device \"{0}\": use auto, cpu or cuda:N")]
     UnknownDevice(String),
     /// The device has no room for an array.
-    #[error("no room on {device} for {bytes} bytes")]
+    #[error("not enough memory on {device} for {bytes} bytes")]
     OutOfMemory {
         /// Device name.
         device: String,

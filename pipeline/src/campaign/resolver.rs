@@ -66,7 +66,7 @@ impl Older {
     /// What may be done with it.
     pub(crate) fn advice(&self, stage: &dyn Stage) -> String {
         let Self { version, folder } = self;
-        format!("{folder} was made by version {version} of {}; --accept-version continues it", stage.kind())
+        format!("{folder} has results of version {version} of {}; --accept-version continues it", stage.kind())
     }
 }
 
@@ -436,8 +436,10 @@ impl<'a> CampaignResolver<'a> {
                 wanted.iter().for_each(|node| visit(node, &mut nodes));
                 let depth = self.path(n).len();
                 if nodes.len() > MOST || depth > DEEPEST {
-                    let message =
-                        format!("then: more than {MOST} stages, or {DEEPEST} one after another: is there an end?");
+                    let message = format!(
+                        "then: more than {MOST} stages, or more than {DEEPEST} decisions in sequence; end \
+                                 the recursion"
+                    );
                     return Err(RecipeError::at(program.source(), undecided.place, message).into());
                 }
                 for (k, node) in nodes.split_off(before).into_iter().enumerate() {

@@ -63,7 +63,7 @@ impl Choice {
         for name in force {
             for n in several(&walk, name)? {
                 if !choice.wants(walk.path(n)) {
-                    let message = format!("--force {name}: nothing that --only names needs it; add it there");
+                    let message = format!("--force {name}: no stage of --only needs this stage; add it to --only");
                     return Err(PipelineError::Usage(message));
                 }
                 // stages that are the same have one history: what is forgotten of one is forgotten of all

@@ -33,8 +33,10 @@ pub(super) fn clean(dir: &Path, named: &[String], yes: bool) -> Result<(), Pipel
             let named: Vec<&str> = named.iter().map(|name| name.trim_end_matches('/')).collect();
             if let Some(wrong) = named.iter().find(|named| !known.iter().any(|known| known == *named)) {
                 let meant = nearest(wrong, known.iter().map(String::as_str));
-                let hint = meant.map_or("is in use or not there".into(), |near| format!("did you mean {near}?"));
-                let message = format!("{wrong}: {hint}; `comove clean {}` lists what can be deleted", dir.display());
+                let hint =
+                    meant.map_or("it is in use or does not exist".into(), |near| format!("did you mean {near}?"));
+                let message =
+                    format!("{wrong}: {hint}; `comove clean {}` lists the files that can be deleted", dir.display());
                 return Err(PipelineError::Usage(message));
             }
             (found.into_iter().filter(|item| named.contains(&name(item).as_str())).collect(), Vec::new())
@@ -44,7 +46,7 @@ pub(super) fn clean(dir: &Path, named: &[String], yes: bool) -> Result<(), Pipel
         // results of other values of its parameters are among what is left over
         let given: String = manifest.parameters.iter().map(|(name, value)| format!(" -p {name}={value}")).collect();
         let how = if given.is_empty() { " with its defaults".into() } else { given };
-        print(&format!("what {} does not refer to, as it was run last:{how}", manifest.recipe.display()))?;
+        print(&format!("files that {} does not use, as last run:{how}", manifest.recipe.display()))?;
     }
     let (nothing, total) = (found.is_empty(), found.iter().map(|item| item.bytes).sum());
     for item in found {
@@ -54,7 +56,7 @@ pub(super) fn clean(dir: &Path, named: &[String], yes: bool) -> Result<(), Pipel
         }
     }
     print(&match (nothing, yes) {
-        (true, _) => "nothing is left over".to_owned(),
+        (true, _) => "no files to delete".to_owned(),
         (false, true) => format!("{:>12}  deleted", size(total)),
         (false, false) => {
             let words = named.iter().map(|name| format!(" {name}")).collect::<String>();
@@ -136,7 +138,7 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
                 let event = Event::SnapshotRemoved { fingerprint: fingerprint.into(), file: snapshot.file.clone() };
                 let path = path.join(&snapshot.file);
                 if is_name(&snapshot.file) && path.exists() && !is_read(&path) {
-                    found.push(Item::new(path, "an output that the recipe does not ask for", Some(event))?);
+                    found.push(Item::new(path, "output that the recipe does not list", Some(event))?);
                 }
             }
             let known: BTreeSet<&str> = stage.snapshots.iter().map(|s| s.file.as_str()).collect();
@@ -149,14 +151,14 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
                         Some(n) => {
                             let (made, now) = (identity.results_version, resolver.stage(n).results_version());
                             format!(
-                                "results of version {made}, which this program makes anew as version {now} ({})",
+                                "results of version {made}, which this program computes again as version {now} ({})",
                                 identity.describes
                             )
                         }
-                        None => format!("no stage of the recipe ({})", identity.describes),
+                        None => format!("not a stage of the recipe ({})", identity.describes),
                     }
                 }
-                None => "no stage of the recipe".into(),
+                None => "not a stage of the recipe".into(),
             };
             let event = Event::StageRemoved { fingerprint: fingerprint.into() };
             if path.exists() {
@@ -167,7 +169,7 @@ fn stale_items(campaign: &Campaign, dir: &Path, history: &History) -> Result<Vec
     }
     let removed = history.removed.iter().filter(|folder| is_name(folder)).map(|folder| dir.join(folder));
     for folder in removed.filter(|folder| folder.exists()) {
-        found.push(Item::new(folder, "its deletion was cut short", None)?);
+        found.push(Item::new(folder, "its deletion was interrupted", None)?);
     }
     found.extend(leftovers(dir, |_| false, is_read)?);
     Ok(found)
@@ -206,8 +208,8 @@ fn leftovers(
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let reason = match () {
-            () if complete_file::is_leftover(&name) => "a file that was never finished",
-            () if unknown(&name) && !is_read(&entry.path()) => "a snapshot that the ledger does not know",
+            () if complete_file::is_leftover(&name) => "an incomplete file",
+            () if unknown(&name) && !is_read(&entry.path()) => "a snapshot that is not in the ledger",
             () => continue,
         };
         items.push(Item::new(entry.path(), reason, None)?);

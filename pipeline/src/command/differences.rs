@@ -11,7 +11,7 @@ pub(super) fn differences(before: &Identity, now: &Identity) -> Vec<String> {
     let mut lines = Vec::new();
     if before.results_version != now.results_version {
         let (before, now) = (before.results_version, now.results_version);
-        lines.push(format!("the version of its results: {before} → {now}; CHANGELOG says what they differ in"));
+        lines.push(format!("results version: {before} → {now}; CHANGELOG lists the differences"));
     }
     let shown = [before, now].map(|identity| (identity.parameters.clone(), &identity.extent));
     let [old, new] = with_expressions(shown);
@@ -23,11 +23,11 @@ pub(super) fn differences(before: &Identity, now: &Identity) -> Vec<String> {
     let (old, new) = (only_in(&before.inputs, &now.inputs), only_in(&now.inputs, &before.inputs));
     for n in 0..old.len().max(new.len()) {
         lines.push(match (old.get(n), new.get(n)) {
-            (Some(old), Some(new)) if old == new => format!("the content of {new}"),
-            (Some(old), Some(new)) => format!("what it reads: {old} → {new}"),
+            (Some(old), Some(new)) if old == new => format!("content of {new}"),
+            (Some(old), Some(new)) => format!("input: {old} → {new}"),
             (old, new) => {
                 let name = |file: Option<&String>| file.map_or("nothing", String::as_str).to_owned();
-                format!("what it reads: {} → {}", name(old), name(new))
+                format!("input: {} → {}", name(old), name(new))
             }
         });
     }
@@ -108,11 +108,11 @@ mod tests {
             vec![file("b/x", "3"), file("t", "4")],
         );
         let expected = [
-            "the version of its results: 3 → 4; CHANGELOG says what they differ in",
+            "results version: 3 → 4; CHANGELOG lists the differences",
             "run.courant: 0.5 → 0.4",
             "run.new: not set → [1]",
-            "what it reads: a/x → b/x",
-            "the content of t",
+            "input: a/x → b/x",
+            "content of t",
         ];
         assert_eq!(differences(&before, &after), expected);
         // the same file at another place is the same

@@ -12,7 +12,7 @@ pub(super) fn doctor() -> Result<(), PipelineError> {
     let mut lines = vec![("comove", env!("CARGO_PKG_VERSION").into()), ("CPU", cpu())];
     lines.extend(gpu_lines(&found, free_memory));
     lines.push(("HDF5", format!("{}, built in", comove_sim::snapshot::hdf5_version())));
-    lines.push(("MPI", "built without: a run has one process, on one machine".into()));
+    lines.push(("MPI", "not included: a run has one process, on one machine".into()));
     lines.iter().try_for_each(|(what, text)| print(&format!("{what:<7} {text}")))
 }
 

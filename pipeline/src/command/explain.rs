@@ -54,7 +54,7 @@ impl Explanation<'_> {
     fn reasons(&self, n: usize) -> (Vec<String>, Vec<usize>) {
         let stage = self.resolver.stage(n);
         match (self.resolver.status(n), self.resolver.resolved(n)) {
-            (StageStatus::Given, _) => (vec!["given: nothing is done".into()], vec![]),
+            (StageStatus::Given, _) => (vec!["given: nothing to compute".into()], vec![]),
             (StageStatus::Decided, _) => {
                 let further = self.resolver.further(n).unwrap_or_default().to_vec();
                 (vec![format!("decided, from its results: {} stages", further.len())], further)
@@ -65,7 +65,7 @@ impl Explanation<'_> {
                 let waits = match self.resolver.is_undecided(n) {
                     true => format!("decided after {}:", plan::missing(&self.resolver, n)),
                     false => format!(
-                        "to do after stage {}, unless that leaves what it has left before:",
+                        "to do after stage {}, unless its results are the same as before:",
                         numbers.join(" and ")
                     ),
                 };
@@ -90,42 +90,42 @@ impl Explanation<'_> {
         let progress = Progress::on_terminal();
         let damaged = made.filter_map(|(file, digest)| match digest_of(&folder.join(&file), &progress) {
             Ok(found) if found == digest => None,
-            Ok(_) => Some(format!("would be done again: {file} is not the file that was written")),
-            Err(error) => Some(format!("would be done again: {error}")),
+            Ok(_) => Some(format!("would be computed again: {file} was changed after it was written")),
+            Err(error) => Some(format!("would be computed again: {error}")),
         });
         let damaged: Vec<String> = damaged.collect();
-        if damaged.is_empty() { vec!["done, and all its files are as they were written".into()] } else { damaged }
+        if damaged.is_empty() { vec!["done; all files are unchanged".into()] } else { damaged }
     }
 
     /// Of a stage that is known, and not done.
     fn begun(&self, stage: &dyn Stage, resolved: &Resolved, known: &StageHistory) -> Vec<String> {
         let mut lines: Vec<String> = resolved.older.iter().map(|older| older.advice(stage)).collect();
         if known.forced {
-            lines.push("to do again: `run --force` has asked for it".to_owned());
+            lines.push("to do again, because of `run --force`".to_owned());
         }
         lines.extend(known.refused.iter().map(|(file, reason)| format!("to do again: {file} was refused: {reason}")));
         if let Some(failure) = &known.failure {
-            lines.push(format!("to do: it failed when it was done last: {failure}"));
+            lines.push(format!("to do: its last attempt failed: {failure}"));
         }
         if let Some(run) = stage.as_run() {
             let missing = run.missing(known);
             if !missing.is_empty() {
-                lines.push(format!("to do: the outputs at {} are not there", list(&missing)));
+                lines.push(format!("to do: the outputs at {} are missing", list(&missing)));
             }
             if !run.is_ruled(known) {
                 lines.push(match run.stop(known) {
-                    Some(stop) => format!("to do: its stop rule ends it {stop}, and the output there is missing"),
-                    None => "to do: its stop rule was not asked of all its steps".into(),
+                    Some(stop) => format!("to do: its stop rule ended it {stop}, and that output is missing"),
+                    None => "to do: its stop rule was not evaluated for all steps".into(),
                 });
             }
             let own = self.dir.join(&resolved.folder);
             match plan::goes_on_from(stage, &own, Some(known), &resolved.inputs, &Progress::on_terminal()) {
                 Some(from) => lines.push(format!("it continues from {} at {}", from.name(), from.shown())),
-                None => lines.extend(run.why_anew(known).map(|why| format!("{why}: it starts anew"))),
+                None => lines.extend(run.why_anew(known).map(|why| format!("{why}: it starts again"))),
             }
         }
         if lines.is_empty() {
-            lines.push("to do: it was begun and has not ended".into());
+            lines.push("to do: it was begun and is not finished".into());
         }
         lines
     }
@@ -147,9 +147,9 @@ impl Explanation<'_> {
         });
         let nearest = before.min_by_key(|(differences, known)| (differences.len(), std::cmp::Reverse(known.begun)));
         match nearest {
-            None => vec!["to do: nothing like it has been done here before".into()],
+            None => vec!["to do: this campaign folder has no similar stage".into()],
             Some((differences, known)) => {
-                let first = format!("to do: it differs from {}, which was done before, in", known.folder);
+                let first = format!("to do: it differs from {}, which is done, in", known.folder);
                 std::iter::once(first).chain(differences.into_iter().map(|line| format!("  {line}"))).collect()
             }
         }

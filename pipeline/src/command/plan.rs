@@ -110,25 +110,25 @@ impl Total {
     fn text(&self, device: &Device) -> String {
         let Self { stages, seconds, disk_bytes, free_disk_bytes, device_bytes, unknown, is_guess } = self;
         if unknown == stages {
-            let why = "no run like these was recorded (--like names a campaign that has one)";
-            return format!("left to do: {stages} stages; what they will take is not known: {why}");
+            let why = "no records of a similar run (--like names a campaign that has some)";
+            return format!("left to do: {stages} stages; their time is not known: {why}");
         }
         let (time, name) = (cost::time(*seconds), device.name());
         let mut text =
             format!("left to do: {time} on {name}, one stage after another; {} on disk", cost::bytes(*disk_bytes));
         if *unknown > 0 {
-            text += &format!("; besides {unknown} of {stages} stages, of which nothing is known yet");
+            text += &format!("; {unknown} of {stages} stages are not included, because nothing is known of them yet");
         }
         if let Some(free) = device.free_bytes().filter(|free| (*free as f64) < *device_bytes) {
             let [most, free] = [*device_bytes, free as f64].map(cost::memory);
-            text += &format!("; it does not fit: a run wants {most} of memory, and {free} are free");
+            text += &format!("; not enough memory: a run needs {most}, and {free} are free");
         }
         if let Some(free) = free_disk_bytes.filter(|free| free < disk_bytes) {
             let (most, free) = (cost::bytes(*disk_bytes), cost::bytes(free));
-            text += &format!("; it does not fit on disk: the files take {most}, and {free} are free");
+            text += &format!("; not enough disk space: the files need {most}, and {free} are free");
         }
         if *is_guess {
-            text += "; a first guess, for want of records of a run like these (--like names a campaign that has some)";
+            text += "; a first guess without records of a similar run (--like names a campaign that has some)";
         }
         text
     }
@@ -264,14 +264,14 @@ fn state_of(stage: &dyn Stage, history: Option<&StageHistory>, standing: StageSt
         return done(stage, Some(history));
     }
     if stage.as_run().is_some_and(|run| run.missing(history).is_empty() && !run.is_ruled(history)) {
-        return "done but for its stop rule, which is asked of its steps".into();
+        return "done except for the evaluation of its stop rule".into();
     }
     match (from, &history.failure) {
         (Some(snapshot), _) => format!("begun, continues from {} at {}", snapshot.name(), snapshot.shown()),
         (None, Some(failure)) => format!("failed: {failure}"),
         (None, None) if history.artefacts.is_some() => {
             let why = stage.as_run().and_then(|run| run.why_anew(history)).map(|why| format!(": {why}"));
-            format!("done in part, starts anew{}", why.unwrap_or_default())
+            format!("done in part, starts again{}", why.unwrap_or_default())
         }
         (None, None) => "begun".into(),
     }

@@ -63,16 +63,16 @@ impl RecordedRun {
         let real = folder.canonicalize().map_err(PipelineError::io(folder))?;
         let not = |reason: &str| PipelineError::input(folder, reason);
         let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
-            return Err(not("the folder of no run: give one in a campaign folder"));
+            return Err(not("not the folder of a run; give one in a campaign folder"));
         };
         let campaign = CampaignFolder::open(above)
-            .map_err(|_| not("the folder of no run: there is no campaign.json in the folder above"))?;
+            .map_err(|_| not("not the folder of a run: the folder above has no campaign.json"))?;
         let (history, _) = history::read(&campaign.ledger())?;
         let name = name.to_string_lossy();
         let known = history.stages().find(|(_, stage)| stage.folder == name).map(|(_, stage)| stage.clone());
-        let known = known.ok_or_else(|| not("the ledger of the campaign knows no stage with this folder"))?;
+        let known = known.ok_or_else(|| not("the ledger of the campaign has no stage with this folder"))?;
         if known.kind != "evolve" {
-            return Err(not(&format!("the folder of a stage of the kind {}, not of a run (evolve)", known.kind)));
+            return Err(not(&format!("the folder of a stage of kind {}, not of a run (evolve)", known.kind)));
         }
         let records = jsonl::read::<Recorded>(&folder.join(steps::FILE))?;
         let records = records.into_iter().map(|record| (record.step.step, record)).collect();
@@ -81,9 +81,8 @@ impl RecordedRun {
 
     /// The numbers that decide its results, from the ledger.
     pub(super) fn parameters(&self) -> Result<RunParameters, PipelineError> {
-        let unknown = |why: String| {
-            PipelineError::input(&self.folder, format!("the ledger does not say what the run's parameters are: {why}"))
-        };
+        let unknown =
+            |why: String| PipelineError::input(&self.folder, format!("the ledger lacks the run's parameters: {why}"));
         let identity = self.known.identity.as_ref();
         let identity = identity.ok_or_else(|| unknown("an older program began it".into()))?;
         RunParameters::deserialize(&identity.parameters["run"])
@@ -102,7 +101,7 @@ impl RecordedRun {
         let digest = digest_of(&path, &Progress::on_terminal())?;
         match self.known.snapshots.iter().find(|snapshot| snapshot.file == file) {
             Some(written) if written.digest != digest => {
-                let reason = "the file is not the one that was written: it is damaged or was changed; take another one";
+                let reason = "the file was damaged or changed after it was written; use another one";
                 return Err(PipelineError::input(&path, reason));
             }
             None if !self.history.vouches_for(&digest) => isolated_read::snapshot(&path)?,

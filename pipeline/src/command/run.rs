@@ -115,7 +115,10 @@ fn rehearsed(recipe: &Recipe, dir: &Path, terminal: Terminal) -> Result<Option<R
     match rehearsal::rehearse(recipe, &progress) {
         Ok(rehearsal) => Ok(Some(rehearsal)),
         Err(error @ (PipelineError::Recipe(_) | PipelineError::Several(_))) => {
-            tell("the rehearsal on a toy universe has found (--no-rehearsal runs without one):\n");
+            tell(
+                "the rehearsal on a toy universe found errors; correct the recipe, or skip the rehearsal with \
+                  --no-rehearsal:\n",
+            );
             Err(error)
         }
         Err(error) => {
@@ -159,8 +162,8 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
     tracing::info!("campaign \"{name}\" in {dir} on {}{together}{within}", slots.describe());
     if sharers > 1 {
         tracing::warn!(
-            "{sharers} processes share a GPU and take turns on it, which is slower than one alone: start no more processes on \
-             a node than it has GPUs"
+            "{sharers} processes share a GPU, which is slower than one process; start at most one process per GPU of \
+             a node"
         );
     }
     let events = EventStream::new(terminal.json);
@@ -204,7 +207,7 @@ fn campaign(task: Task, machine: &Machine, terminal: Terminal, ranks: &Ranks) ->
         tracing::debug!("{error}"); // the terminal gets it from `main`
     }
     let page = writer.write_or_say();
-    let page = page.map(|page| format!("the report is {}", page.display()));
+    let page = page.map(|page| format!("report: {}", page.display()));
     let results = match outcome {
         Ok(results) => results,
         Err(error) => {

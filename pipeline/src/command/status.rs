@@ -69,15 +69,15 @@ fn state(holder: Option<String>, history: &History, stages: usize, to_do: usize,
         (Some(holder), _) => format!("running: {holder}"),
         (None, _) if to_do == 0 => "finished".into(),
         (None, Some(Event::CampaignFinished {})) => format!(
-            "finished once, but {to_do} of {stages} stages are to do with this program and these input files; `comove \
-             resume` does them"
+            "finished, but {to_do} of {stages} stages are to do again with this program or these input files; \
+             `comove resume` computes them"
         ),
         (None, _) if failed > 0 => format!(
-            "{failed} of {stages} stages failed; once the cause is mended, `comove resume` goes on, or `comove run` with a \
-             corrected recipe"
+            "{failed} of {stages} stages failed; correct the cause and continue with `comove resume`, or with \
+             `comove run` and a corrected recipe"
         ),
-        (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` goes on"),
-        (None, _) => "not running and not finished; `comove resume` goes on".into(),
+        (None, Some(Event::CampaignInterrupted { by })) => format!("stopped by {by}; `comove resume` continues"),
+        (None, _) => "not running and not finished; `comove resume` continues".into(),
     }
 }
 

@@ -153,7 +153,7 @@ fn continuation(recipe: &Recipe, dir: &Path, known: &StageHistory) -> String {
     let now = given(recipe);
     let only_given = known.given.recipe_digest == now.recipe_digest && known.given.parameters != now.parameters;
     let Some(parameters) = known.given.parameters.as_ref().filter(|_| only_given) else {
-        return "`comove run` continues it once the recipe and its files are as they were".into();
+        return "to continue it, restore the recipe and its input files, and use `comove run`".into();
     };
     let file =
         std::env::current_dir().ok().and_then(|here| recipe.source.path.strip_prefix(here).ok().map(Path::to_owned));
@@ -234,23 +234,23 @@ pub(super) fn foreign(recipe: &Recipe, dir: &Path, history: &History) -> Option<
     }
     let name = history.name().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let (dir, own, recorded) = (dir.display(), recipe.source.path.display(), recorded.display());
-    Some(format!("{dir} holds the campaign{name} of {recorded}: give {own} a folder of its own with --dir"))
+    Some(format!("{dir} holds the campaign{name} of {recorded}; choose another folder for {own} with --dir"))
 }
 
 /// Why `run` does not begin: the folder is another recipe's, or has unfinished runs that it does not continue.
 pub(super) fn objection(foreign: Option<String>, unfinished: &[Unfinished]) -> Result<(), PipelineError> {
     let left: Vec<String> = unfinished.iter().filter(|run| !run.is_settled).map(Unfinished::text).collect();
     let left = (!left.is_empty())
-        .then(|| format!("this command starts another run beside one that is not finished\n{}", left.join("\n")));
+        .then(|| format!("this command would start a new run and leave another unfinished:\n{}", left.join("\n")));
     let objections: Vec<String> = foreign.into_iter().chain(left).collect();
     if objections.is_empty() {
         return Ok(());
     }
-    Err(PipelineError::Usage(format!("{}\n--new starts all the same and leaves what is there", objections.join("\n"))))
+    Err(PipelineError::Usage(format!("{}\nto start anyway, add --new; existing files are kept", objections.join("\n"))))
 }
 
 /// The unfinished runs of a campaign for `plan` and `status`.
 pub(super) fn list(unfinished: &[Unfinished]) -> Vec<String> {
-    let heading = (!unfinished.is_empty()).then(|| "not finished, and not in this recipe:".to_owned());
+    let heading = (!unfinished.is_empty()).then(|| "unfinished runs that this recipe does not continue:".to_owned());
     heading.into_iter().chain(unfinished.iter().map(Unfinished::text)).collect()
 }

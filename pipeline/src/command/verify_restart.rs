@@ -16,7 +16,7 @@ pub(super) fn verify_restart(arguments: &cli::VerifyRestart) -> Result<(), Pipel
     regular_file(path)?;
     let real = path.canonicalize().map_err(PipelineError::io(path))?;
     let (Some(folder), Some(file)) = (real.parent(), real.file_name()) else {
-        return Err(PipelineError::input(path, "the file lies in the folder of no run"));
+        return Err(PipelineError::input(path, "the file is not in the folder of a run"));
     };
     let run = RecordedRun::open(folder)?;
     let snapshot = run.snapshot(&file.to_string_lossy())?;
@@ -31,8 +31,9 @@ pub(super) fn verify_restart(arguments: &cli::VerifyRestart) -> Result<(), Pipel
     {
         let (recorded, found) = (&record.step.state_hash, replay.simulation.state_hash());
         return Err(wrong(format!(
-            "it holds another state than the record of its step {first} tells of (hash {found}, recorded {recorded}): it \
-             was written when the run was repeated on another device or by another program, or one of the two was changed"
+            "its state differs from the record of step {first} (hash {found}, recorded {recorded}): another device \
+             or program wrote it in a repetition of the run, or one of the two files was changed; give another \
+             checkpoint"
         )));
     }
     let mut steps = 0;
@@ -41,7 +42,7 @@ pub(super) fn verify_restart(arguments: &cli::VerifyRestart) -> Result<(), Pipel
         let recorded = &record.step.state_hash;
         if found.state_hash != *recorded {
             return Err(PipelineError::Different(format!(
-                "{}: step {step} differs: continued it has the state hash {}, recorded is {recorded}",
+                "{}: step {step} differs: the repeated step has the state hash {}, the record has {recorded}",
                 path.display(),
                 found.state_hash
             )));
@@ -60,32 +61,30 @@ fn refusal(run: &RecordedRun, snapshot: &Snapshot, device: &Device, steps: u64) 
     let step = snapshot.header.step;
     if snapshot.header.role != Role::Checkpoint {
         return Some(match snapshot.header.role {
-            Role::Output => "an output is a side branch of its run, from which the run does not continue: give a \
-                             checkpoint"
-                .into(),
-            _ => "an initial condition, not a checkpoint".into(),
+            Role::Output => "an output, from which its run does not continue; give a checkpoint".into(),
+            _ => "an initial condition; give a checkpoint".into(),
         });
     }
     let version = run.known.identity.as_ref().map(|identity| identity.results_version);
     if let Some(version) = version.filter(|version| *version != RESULTS_VERSION) {
         return Some(format!(
-            "its run was begun by version {version} of evolve, and this program has version {RESULTS_VERSION}, whose \
-             results are others (CHANGELOG): use the program that made it"
+            "its run has results version {version} of evolve, and this program has version {RESULTS_VERSION} \
+             (CHANGELOG); use the program that began the run"
         ));
     }
     let mut following = run.records.range(step + 1..).take(steps as usize).enumerate().peekable();
     if following.peek().is_none() {
         let last = run.last();
         return Some(format!(
-            "{} has no record of a step after step {step}, its last is {last}: give an earlier checkpoint",
+            "{} has no record after step {step} (its last is {last}); give an earlier checkpoint",
             steps::FILE
         ));
     }
     let (written, here) = (class_of(&snapshot.header), device.class());
     if written != here {
         return Some(format!(
-            "it was written on {written}, and this is {here}: the bits, and so the hashes, of a run differ between these. \
-             Choose one of that class with --device, or use a machine that has one"
+            "written on a device of class {written}, and this one is {here}; their bits differ, so choose a device \
+             of the first class with --device"
         ));
     }
     for (n, (number, record)) in following {
@@ -94,8 +93,8 @@ fn refusal(run: &RecordedRun, snapshot: &Snapshot, device: &Device, steps: u64) 
         }
         if record.step.continued_from_device_class.as_deref() == Some(here.as_str()) {
             return Some(format!(
-                "step {number} was taken on a device of another class than {here}, on which the checkpoint was written: \
-                 there is nothing to compare"
+                "step {number} was computed on a device of another class than the checkpoint's {here}, so their bits \
+                 cannot be compared; give a later checkpoint"
             ));
         }
     }

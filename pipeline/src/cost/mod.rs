@@ -1,6 +1,7 @@
 //! What the stages of a campaign will take: cells, memory, disk and time.
 //!
-//! A run is predicted from records: its own so far, those of runs like it, and last a model of how matter clusters. What came of a
+//! A run is predicted from records: its own so far, those of runs like it, and last a model of clustering. What
+//! came of a
 //! prediction is in a table of docs/campaigns.md, written by `scripts/check-predictions`.
 //!
 //! | module | what it holds |
@@ -89,8 +90,8 @@ impl std::fmt::Display for Cost {
         parts.extend(Some(self.disk_bytes).filter(|bytes| *bytes > 0.0).map(|disk| format!("{} on disk", bytes(disk))));
         parts.extend(self.seconds.map(time));
         let from = match (&self.from, self.is_guess) {
-            (Some(from), false) => format!(", by the records of {from}"),
-            (Some(from), true) => format!(", a first guess by {from}"),
+            (Some(from), false) => format!(", from the records of {from}"),
+            (Some(from), true) => format!(", a first guess from {from}"),
             (None, _) => String::new(),
         };
         write!(f, "{}{from}", parts.join(", "))

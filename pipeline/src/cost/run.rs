@@ -139,7 +139,7 @@ pub(crate) fn cost(
         device_bytes: Some(device_bytes(&start, &mesh, &sums, device, likest)),
         disk_bytes: missing + lasting + kept * last + RECORD_BYTES * sums.steps,
         seconds: Some(stepping + speed.writing(missing + lasting + last + due.floor() * bytes_of(0.5 * sums.cells))),
-        from: Some(like.get(main).map_or("a model of how matter clusters".into(), name)),
+        from: Some(like.get(main).map_or("a model of clustering".into(), name)),
         is_guess: main == like.len() && !stretches.is_empty(),
     };
     // numbers that no run has

@@ -110,11 +110,11 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
     for (file, digest) in snapshots.chain(artefacts) {
         let reason = match digest_of(&folder.join(file), executor.progress) {
             Ok(found) if found == *digest => continue,
-            Ok(_) => "it is not the file that was written: damaged or changed".to_owned(),
+            Ok(_) => "the file was damaged or changed after it was written".to_owned(),
             Err(PipelineError::Io { source, .. }) => source.to_string(),
             Err(error) => error.to_string(),
         };
-        tracing::warn!("{}: {reason}; what is missing is made again", folder.join(file).display());
+        tracing::warn!("{}: {reason}; the stage is computed again", folder.join(file).display());
         executor.ledger.append(Event::FileRefused { fingerprint: fingerprint.clone(), file: file.clone(), reason })?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use crate::error::PipelineError;
 
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// Bytes that were free when nothing was being done; `None` where the system does not say.
+    /// Bytes that were free when nothing was in progress; `None` where the system does not say.
     free: Option<f64>,
     /// Bytes held back for each stage that is being done.
     taken: Vec<f64>,

@@ -89,7 +89,7 @@ struct Running {
     memory: f64,
     /// Whether nothing may be done beside it.
     alone: bool,
-    /// Whether something else was being done meanwhile.
+    /// Whether something else was in progress meanwhile.
     beside: bool,
 }
 
@@ -223,7 +223,7 @@ impl<'a> Schedule<'a> {
             let needed = self.resolver.inputs(n).iter().find(|&&input| self.stages[input].state == State::Failed);
             if let Some(needed) = needed.filter(|_| self.stages[n].state == State::Left) {
                 let [stage, needed] = [n, *needed].map(|n| self.resolver.name(n));
-                tracing::warn!("{stage} is not done, as it needs {needed}");
+                tracing::warn!("{stage} is skipped, because it needs {needed}");
                 self.stages[n].state = State::Failed;
             }
         }
@@ -293,7 +293,8 @@ impl<'a> Schedule<'a> {
             return Ok(());
         }
         tracing::warn!(
-            "{}: made by version {made_by} of {}, continued by version {continued_by}; CHANGELOG says what they differ in",
+            "{}: begun with results version {made_by} of {}, continued with version {continued_by}; CHANGELOG lists \
+             the differences",
             self.title(n, resolved),
             stage.kind(),
         );
@@ -437,7 +438,7 @@ impl<'a> Schedule<'a> {
                 }
             }
             Err(PipelineError::OutOfMemory { source, .. }) if !whole || beside => {
-                tracing::warn!("{title}: {source}; it goes on when it has the device for itself");
+                tracing::warn!("{title}: {source}; retrying once the device is free");
                 self.again(&stages);
                 stages.iter().for_each(|&n| self.stages[n].alone = true);
             }
@@ -476,7 +477,7 @@ impl<'a> Schedule<'a> {
         let (reason, code) = (error.to_string(), Some(error.exit_code()));
         let recorded = self.executor.ledger.append(Event::StageFailed { fingerprint, reason, code });
         if failures < attempts && error.may_pass() && recorded.is_ok() && !self.closed {
-            tracing::warn!("{title}: {error}; attempt {} of {attempts} follows", failures + 1);
+            tracing::warn!("{title}: {error}; retrying, attempt {} of {attempts}", failures + 1);
             self.again(stages);
             for &n in stages {
                 (self.stages[n].failures, self.stages[n].from) = (failures, Some(Instant::now() + PATIENCE));

@@ -77,13 +77,13 @@ impl Slots {
             let is_same = |other: &Shared| other.free[0].is_same(&shared.free[0]);
             if let Some(other) = devices.iter().position(is_same) {
                 let both = format!("--device: {} and {name} are the same device", names[other]);
-                return Err(PipelineError::Usage(format!("{both}; for several runs on one device give --jobs")));
+                return Err(PipelineError::Usage(format!("{both}; use --jobs for several runs on one device")));
             }
             devices.push(shared);
         }
         let any = devices[0].free[0].clone();
         if let Some(other) = devices.iter().map(|shared| shared.free[0].class()).find(|class| *class != any.class()) {
-            let reason = "what a run computes would depend on which of them it gets";
+            let reason = "results of a run would depend on the device that it gets; use devices of one kind";
             let message = format!("--device: these differ in their bits ({}; {other}), and {reason}", any.class());
             return Err(PipelineError::Usage(message));
         }

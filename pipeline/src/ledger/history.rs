@@ -130,7 +130,7 @@ impl History {
             return stage.folder.clone();
         }
         let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
-        names.find(|name| !self.folders.contains(name)).expect("no other stage has the whole fingerprint")
+        names.find(|name| !self.folders.contains(name)).expect("no other stage has the same fingerprint")
     }
 
     /// Takes in an event of this time, seconds since 1970.
@@ -260,14 +260,17 @@ pub(crate) fn read(path: &Path) -> Result<(History, u64), PipelineError> {
     let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |n| n + 1);
     for (n, line) in bytes[..whole].split(|&b| b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         let damaged = |e: serde_json::Error| {
-            let remedy = "restore or delete the line; what it told of is then made again";
+            let remedy = "restore or delete the line; after a deletion its stage is computed again";
             PipelineError::input(path, format!("line {} is not an event ({e}): {remedy}", n + 1))
         };
         let value: serde_json::Value = serde_json::from_slice(line).map_err(damaged)?;
         let version = value["version"].as_u64().unwrap_or(0);
         if version > u64::from(VERSION) {
-            let reason =
-                format!("line {} has format {version}, this program knows {VERSION}: use a newer comove", n + 1);
+            let reason = format!(
+                "line {} has format {version}, and this program reads formats up to {VERSION}; use a newer \
+                         comove",
+                n + 1
+            );
             return Err(PipelineError::input(path, reason));
         }
         let entry: Entry = serde_json::from_value(value).map_err(damaged)?;

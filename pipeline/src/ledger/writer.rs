@@ -100,7 +100,7 @@ impl State {
     fn drop_torn_line(&self, path: &Path) -> io::Result<()> {
         let there = self.file.metadata()?.len();
         if there > self.length {
-            tracing::warn!("{}: a torn last line of {} bytes is dropped", path.display(), there - self.length);
+            tracing::warn!("{}: an incomplete last line of {} bytes is removed", path.display(), there - self.length);
             self.file.set_len(self.length)?;
         }
         Ok(())

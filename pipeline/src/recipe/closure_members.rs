@@ -63,13 +63,11 @@ impl RunFacts {
         let (there, message) = match needs {
             Needs::Nothing => return None,
             Needs::Gas => {
-                (self.gas, "there is no gas in the run (gas: false); density_max, sums and totals() are of all matter")
+                (self.gas, "the run has no gas (gas: false); density_max, sums and totals() are of all matter")
             }
-            Needs::DarkMatter => {
-                (self.dark_matter, "there is no dark matter in the run (dark_matter: true in ic_gaussian makes it)")
-            }
-            Needs::Gravity => (self.gravity, "there is no gravity in the run (gravity: true)"),
-            Needs::Comoving => (self.comoving, "the run is in non-comoving coordinates: use time"),
+            Needs::DarkMatter => (self.dark_matter, "the run has no dark matter; set dark_matter: true in ic_gaussian"),
+            Needs::Gravity => (self.gravity, "the run has no gravity; set gravity: true"),
+            Needs::Comoving => (self.comoving, "the run has non-comoving coordinates; use time"),
         };
         (there == Some(false)).then_some(message)
     }

@@ -72,7 +72,7 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
         stages.reverse(); // a scope lists its newest name first
         let name = source.path.file_stem().map_or_else(|| "name".into(), |s| s.to_string_lossy().into_owned());
         let line = format!("campaign(\"{name}\", [{}])", stages.join(", "));
-        let message = format!("the recipe's value is {}, not a campaign; end it with: {line}", plain(&what));
+        let message = format!("the recipe ends with {}, not with a campaign; add the last line {line}", plain(&what));
         RecipeError::at(source, source.last_place(), message)
     })?;
     let language = Language { register: api::register, explain: of_recipe };

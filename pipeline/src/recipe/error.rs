@@ -113,7 +113,7 @@ impl RecipeError {
     /// What the parser says.
     pub fn from_parse(source: &Source, error: &ParseError) -> Box<Self> {
         let at = place(error.position()).unwrap_or_else(|| source.last_place());
-        Self::at(source, at, error.err_type().to_string())
+        Self::at(source, at, super::explain::of_parser(error.err_type()))
     }
 }
 

@@ -5,7 +5,7 @@ use super::docs::{self, Callers, Function, functions, methods, types};
 use super::error::{Cause, RecipeError, Refusal, WRONG, nearest, place, plain};
 use super::interpreter::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, bare};
 use super::source::{Place, Source};
-use rhai::{Engine, EvalAltResult, Position};
+use rhai::{Engine, EvalAltResult, LexError, ParseErrorType, Position};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -42,13 +42,34 @@ fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise:
         },
         EvalAltResult::ErrorFunctionNotFound(signature, _) => unknown_function(caller, source, signature),
         EvalAltResult::ErrorVariableNotFound(name, _) => format!("unknown name \"{name}\""),
-        EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\" here"),
-        EvalAltResult::ErrorTooManyOperations(_) => "the recipe computes too long: is there an endless loop?".into(),
+        EvalAltResult::ErrorPropertyNotFound(name, _) => format!("no property \"{name}\""),
+        EvalAltResult::ErrorTooManyOperations(_) => "the recipe exceeds its limit of operations; check it for an \
+                                                     endless loop"
+            .into(),
         EvalAltResult::ErrorDataTooLarge(what, _) => too_large(what),
         EvalAltResult::ErrorDotExpr(what, _) => unknown_property(what),
         EvalAltResult::ErrorDataRace(what, _) => used_by_its_closure(what),
         EvalAltResult::ErrorTerminated(why, _) => why.to_string(),
-        EvalAltResult::ErrorStackOverflow(_) => "functions call each other too deep: is there an end to it?".into(),
+        EvalAltResult::ErrorStackOverflow(_) => "function calls are nested too deeply; check for a recursion without \
+                                                 end"
+        .into(),
+        EvalAltResult::ErrorArrayBounds(count, index, _) => {
+            format!("the list has no entry {index}; it has {count}, counted from 0")
+        }
+        EvalAltResult::ErrorStringBounds(count, index, _) => {
+            format!("the text has no character {index}; it has {count}, counted from 0")
+        }
+        EvalAltResult::ErrorMismatchDataType(expected, found, _)
+        | EvalAltResult::ErrorMismatchOutputType(expected, found, _)
+            if !expected.is_empty() && !found.is_empty() =>
+        {
+            format!("expected {}, found {}", plain(expected), plain(found))
+        }
+        EvalAltResult::ErrorAssignmentToConstant(name, _) => constant(name),
+        EvalAltResult::ErrorNonPureMethodCallOnConstant(name, _) if !name.contains('$') => {
+            format!("\"{name}\" cannot change a constant; call it on a copy (let copy = …)")
+        }
+        EvalAltResult::ErrorFor(_) => "for needs a list, a text or a range, as in 0..3".into(),
         other => {
             let mut bare = other.to_string();
             if let Some(end) = bare.rfind(" (line ") {
@@ -86,6 +107,38 @@ fn cause_of(error: &EvalAltResult, source: &Source, at: Place, closure: Place) -
     if is_of_the_text { Cause::Text } else { Cause::Data }
 }
 
+/// What the parser says, for mistakes that are frequent in recipes.
+pub(super) fn of_parser(error: &ParseErrorType) -> String {
+    let text = match error {
+        ParseErrorType::BadInput(LexError::UnterminatedString) => "the text has no closing quote".into(),
+        ParseErrorType::VariableExists(name) => format!("\"{name}\" is already defined; choose another name"),
+        ParseErrorType::VariableUndefined(name) => format!("unknown name \"{name}\""),
+        ParseErrorType::DuplicatedProperty(name) => format!("the map has the key \"{name}\" twice; remove one"),
+        ParseErrorType::AssignmentToConstant(name) if !name.is_empty() => constant(name),
+        ParseErrorType::MismatchedType(expected, found) => format!("expected {expected}, found {found}"),
+        ParseErrorType::MissingToken(token, purpose) => format!("\"{token}\" is missing {purpose}"),
+        ParseErrorType::UnexpectedEOF => "the text ends too early; complete the last expression or bracket".into(),
+        other => other.to_string(),
+    };
+    let terms = [
+        ("Expecting name", "expected the name"),
+        ("Expecting ", "expected "),
+        ("boolean expression", "truth value"),
+        ("a boolean", "a truth value"),
+        ("an iterable value", "a list, a text or a range"),
+        ("array literal", "list"),
+        ("object map literal", "map"),
+        ("Array, string or bit-field expects numeric index", "a list or text needs a number as index"),
+        ("Object map expects string index", "a map needs a text as index"),
+        ("a string", "a text"),
+    ];
+    terms.iter().fold(text, |text, (of_rhai, of_recipes)| text.replace(of_rhai, of_recipes))
+}
+
+fn constant(name: &str) -> String {
+    format!("the constant \"{name}\" cannot be changed; declare it with let")
+}
+
 /// The error that started it, below the calls it passed through, and the innermost position that is known.
 fn innermost(error: &EvalAltResult) -> (&EvalAltResult, Position) {
     let (mut error, mut position) = (error, error.position());
@@ -112,7 +165,7 @@ fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String
         signature[name.len()..].trim().trim_matches(['(', ')']).split(", ").map(plain).collect();
     let arguments = arguments.join(" and ");
     if name.starts_with(CLOSURE) {
-        return format!("the closure is called with {arguments} and has other parameters");
+        return format!("the closure has other parameters than {arguments}, with which it is called");
     }
     // a method has precedence where it is called on its type
     let on = arguments.split(" and ").next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
@@ -132,20 +185,20 @@ fn unknown_function(caller: Callers, source: &Source, signature: &str) -> String
             Function { usage: "", signatures, .. } => signatures.join(" or "),
             Function { usage, .. } => (*usage).to_owned(),
         };
-        return format!("{name}: cannot take {arguments}; it is used as {usage}");
+        return format!("{name}: cannot take {arguments}; use {usage}");
     }
     if arguments.contains("a measured value") {
         return format!(
-            "{name}: a measured value is known later, and is an option as it is: let the measurement compute what is \
-             needed, or write it in then(MEASUREMENT, |result| …)"
+            "{name}: the measured value is not known yet, and can only be an option; compute with it in the closure \
+             of measure, or in then(MEASUREMENT, |result| …)"
         );
     }
     if name == "+" && arguments.contains("a list") {
-        return format!("no function \"+\" takes {arguments}; a list may hold lists: write [A, B] instead of A + B");
+        return format!("no function \"+\" takes {arguments}; write the list [A, B] instead of A + B");
     }
     let names = names_of(&bare(&Arc::default()));
     if on == "list" && name == "sum" {
-        return "a list has no function \"sum\"; add it up with list.reduce(|sum, x| sum + x, 0.0)".into();
+        return "a list has no function \"sum\"; use list.reduce(|sum, x| sum + x, 0.0)".into();
     }
     if names.contains(name) || source.text.contains(&format!("fn {name}")) {
         return format!("no function \"{name}\" takes {arguments}");
@@ -170,16 +223,15 @@ fn of_others(caller: Callers, name: &str, is_of_snapshots: bool) -> Option<Strin
     match caller {
         Callers::Scripts if has(Callers::Recipes) && !has(Callers::Scripts) => {
             let instead = if is_of_snapshots {
-                format!("; of a snapshot it is CAMPAIGN.run(\"NAME\").snapshot().{name}(…)")
+                format!(", or use CAMPAIGN.run(\"NAME\").snapshot().{name}(…)")
             } else {
                 String::new()
             };
-            Some(format!(
-                "{name}: a script analyses what a campaign has left; stages go into a recipe (comove run){instead}"
-            ))
+            Some(format!("{name}: a script cannot make stages; write it in a recipe (comove run){instead}"))
         }
         Callers::Recipes if has(Callers::Scripts) && !has(Callers::Recipes) => Some(format!(
-            "{name}: only a script (comove script) has this; the closures of measure and combine return #{{ {name}: … }}"
+            "{name}: available only in scripts (comove script); in a recipe return #{{ {name}: … }} from a closure \
+             of measure or combine"
         )),
         _ => None,
     }
@@ -188,20 +240,17 @@ fn of_others(caller: Callers, name: &str, is_of_snapshots: bool) -> Option<Strin
 /// What Rhai calls a data race, on `argument #1 of function 'map'`.
 fn used_by_its_closure(what: &str) -> String {
     let function = what.split('\'').nth(1).map_or_else(String::new, |name| format!("{name}: "));
-    format!(
-        "{function}a closure uses the value that it is called on, or what that is a part of: give it a copy (let copy = \
-         list)"
-    )
+    format!("{function}the closure uses the value that it is called on; use a copy in it (let copy = list)")
 }
 
 /// A text, list or map that grows beyond its limit.
 fn too_large(what: &str) -> String {
     if what.contains("string") {
-        return format!("a text is longer than {TEXT} bytes, those of a list or map taken together");
+        return format!("a text, or all texts of a list or map together, exceed {TEXT} bytes");
     }
     format!(
-        "a list or map has too many entries, those of lists and maps in it included: {SIZE} may be in a recipe, \
-         {CLOSURE_SIZE} in a script and in a closure of measure or combine, {CELL_SIZE} in one for a cell"
+        "a list or map has too many entries, including nested ones; the limit is {SIZE} in a recipe, {CLOSURE_SIZE} \
+         in a script or a closure of measure or combine, {CELL_SIZE} in a closure for a cell"
     )
 }
 

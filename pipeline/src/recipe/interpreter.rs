@@ -232,8 +232,9 @@ pub(super) fn bare(budget: &Arc<Budget>) -> Engine {
 fn refuse_orders_of_text(engine: &mut Engine) {
     for operator in ["<", "<=", ">", ">="] {
         let refuse = move |number: String, text: &str| -> Result<bool, Box<EvalAltResult>> {
-            let remedy =
-                format!("the number {number} and the text \"{text}\" have no order; write a number without quotes");
+            let remedy = format!(
+                "the number {number} and the text \"{text}\" cannot be compared; write a number without quotes"
+            );
             Err(Refusal::error(operator, remedy, None))
         };
         engine

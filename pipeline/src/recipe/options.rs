@@ -85,7 +85,7 @@ fn json_within(value: &Dynamic, depth: usize) -> Result<Value, (String, String)>
     } else if value.is_string() || value.is_char() {
         Ok(value.to_string().into())
     } else if depth == 0 {
-        Err((String::new(), format!("a value more than {DEPTH} lists and maps deep")))
+        Err((String::new(), format!("a value nested more than {DEPTH} levels deep")))
     } else if let Some(array) = value.read_lock::<rhai::Array>() {
         let item = |(n, v)| json_within(v, depth - 1).map_err(|(path, what)| (join(&format!("[{n}]"), &path), what));
         array.iter().enumerate().map(item).collect::<Result<Vec<_>, _>>().map(Value::Array)
@@ -139,22 +139,54 @@ fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String
         let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
         return (format!("{path}: \"{name}\" is not one of {}", known.join(", ")), last);
     }
-    let mut words = message.trim_start_matches("invalid type: ").trim_start_matches("invalid value: ").to_owned();
-    for (rust, recipe) in [
-        ("floating point", "the real number"),
-        ("expected f64", "expected a number"),
-        ("expected a boolean", "expected true or false"),
-        ("expected a sequence", "expected a list"),
-        ("expected a map", "expected a map #{…}"),
-        ("expected a string", "expected a text"),
-    ] {
-        words = words.replace(rust, recipe);
-    }
-    for unsigned in ["u8", "u16", "u32", "u64", "usize"] {
-        words = words.replace(&format!("expected {unsigned}"), "expected a whole number from 0 on");
-    }
-    let words = words.split(" at line ").next().unwrap_or_default().replace('`', "");
+    let words = in_words(message.split(" at line ").next().unwrap_or_default());
     if path == "." { (words, None) } else { (format!("{path}: {words}"), last) }
+}
+
+/// Serde's "invalid type: integer `3`, expected a string" as "the whole number 3, expected a text".
+fn in_words(message: &str) -> String {
+    if message.starts_with("data did not match any variant") {
+        return "the value has none of the possible forms".into();
+    }
+    let (found, expected) = match message.split_once(", expected ") {
+        Some((found, expected)) => (found, Some(expected)),
+        None => (message, None),
+    };
+    let length = found.strip_prefix("invalid length ").map(|length| format!("{length} entries"));
+    let found = found.trim_start_matches("invalid type: ").trim_start_matches("invalid value: ");
+    let of_serde = [
+        ("floating point", "the real number"),
+        ("integer", "the whole number"),
+        ("string", "the text"),
+        ("boolean", "the truth value"),
+        ("character", "the text"),
+        ("null", "no value"),
+        ("sequence", "a list"),
+        ("map", "a map"),
+    ];
+    let renamed = of_serde.iter().find_map(|(serde, recipe)| Some(format!("{recipe}{}", found.strip_prefix(serde)?)));
+    let found = length.or(renamed).unwrap_or_else(|| found.to_owned()).replace('`', "");
+    match expected {
+        Some(expected) => format!("{found}, expected {}", kind_in_words(expected)),
+        None => found,
+    }
+}
+
+/// A type that serde expects.
+fn kind_in_words(expected: &str) -> String {
+    let length = expected.strip_prefix("an array of length ").or_else(|| expected.strip_prefix("a tuple of size "));
+    match expected {
+        "f32" | "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "a text".into(),
+        "string or map" => "a text or a map #{…}".into(),
+        "a sequence" => "a list".into(),
+        "a map" => "a map #{…}".into(),
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".into(),
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number".into(),
+        _ if expected.starts_with("struct ") => "a map #{…}".into(),
+        _ => length.map_or_else(|| expected.replace('`', ""), |length| format!("a list of {length}")),
+    }
 }
 
 fn join_path(path: &str, key: &str) -> String {

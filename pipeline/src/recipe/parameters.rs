@@ -29,7 +29,7 @@ impl Parameters {
     /// Declares a parameter and returns its value: the default, or what the command line says.
     pub(crate) fn declare(&mut self, name: &str, default: &Dynamic, help: &str) -> Result<Dynamic, String> {
         if self.declared.iter().any(|p| p.name == name) {
-            return Err(format!("\"{name}\" is declared twice"));
+            return Err(format!("parameter \"{name}\" is declared twice; remove one param call"));
         }
         let kind = match default.type_name() {
             "i64" => "a whole number",
@@ -38,7 +38,7 @@ impl Parameters {
             "string" => "a text",
             other => {
                 return Err(format!(
-                    "the default of \"{name}\" is {}; use a number, true, false or a text",
+                    "the default of \"{name}\" is {}; it must be a number, true, false or a text",
                     plain(other)
                 ));
             }
@@ -55,7 +55,7 @@ impl Parameters {
         };
         let value = parsed.ok_or_else(|| {
             let remedy = match kind == "a whole number" && text.parse::<f64>().is_ok_and(f64::is_finite) {
-                true => format!("; the recipe makes it a real number with the default {shown}.0"),
+                true => format!("; for real numbers write the default {shown}.0 in the recipe"),
                 false => String::new(),
             };
             format!("-p {name}={text}: {name} is {kind} ({shown} by default){remedy}")
@@ -73,7 +73,7 @@ impl Parameters {
             None => String::new(),
         };
         let list = if names.is_empty() { "none".into() } else { names.join(", ") };
-        Err(format!("-p {unknown}: no such parameter is declared; {hint}declared are: {list}"))
+        Err(format!("-p {unknown}: unknown parameter; {hint}the recipe declares: {list}"))
     }
 
     /// The list for `comove run RECIPE --help`.

@@ -81,11 +81,17 @@ pub(crate) enum Excess {
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Time(seconds) => write!(f, "this computes for longer than {seconds} s: is there an endless loop?"),
-            Self::Clock(seconds) => {
-                write!(f, "this is not done after {seconds} s, {CLOCK} times what it may compute: is the machine busy?")
+            Self::Time(seconds) => {
+                write!(f, "the computation exceeds its limit of {seconds} s; check it for an endless loop")
             }
-            Self::Memory(bytes) => write!(f, "this takes more than {:.1} GiB of memory", bytes / GIB),
+            Self::Clock(seconds) => {
+                write!(
+                    f,
+                    "the computation is not done after {seconds} s, {CLOCK} times its limit; check whether \
+                           other programs use the machine"
+                )
+            }
+            Self::Memory(bytes) => write!(f, "the computation exceeds its limit of {:.1} GiB of memory", bytes / GIB),
             Self::Stop(by) => write!(f, "stopped by {by}"),
         }
     }
@@ -120,7 +126,7 @@ impl Budget {
     pub(crate) fn print(&self, text: &str) {
         let line = match self.printed.fetch_add(1, Ordering::Relaxed) {
             n if n < LINES => text.chars().take(LINE).collect(),
-            LINES => format!("the recipe has printed {LINES} lines; the rest is left out"),
+            LINES => format!("the recipe has printed {LINES} lines; further lines are left out"),
             _ => return,
         };
         if tracing::enabled!(tracing::Level::INFO) {

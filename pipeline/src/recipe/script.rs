@@ -70,7 +70,7 @@ fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result
         if let ParseErrorType::VariableUndefined(name) = error.err_type() {
             let hint = match nearest(&name.to_uppercase(), [NAME]) {
                 Some(near) => format!("did you mean \"{near}\"?"),
-                None => format!("what the campaign has is in {NAME}"),
+                None => format!("a script reads its campaign by {NAME}"),
             };
             told.message = format!("unknown name \"{name}\", {hint}");
         }

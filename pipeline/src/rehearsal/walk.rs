@@ -102,7 +102,9 @@ impl<'a> Walk<'a> {
                     Err(PipelineError::Interrupted { .. }) => {
                         let left = self.closures_after(n);
                         let seconds = REHEARSAL.as_secs();
-                        self.found.not_rehearsed.push(format!("{left} closures: a rehearsal ends after {seconds} s"));
+                        self.found
+                            .not_rehearsed
+                            .push(format!("{left} closures not called: a rehearsal is limited to {seconds} s"));
                         break;
                     }
                     Err(error) => return Err(error),

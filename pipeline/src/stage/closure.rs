@@ -72,7 +72,7 @@ impl Closure {
             let place = if key.is_empty() { String::new() } else { format!(" as {key}") };
             // NaN or infinity
             let cause = if what.parse::<f64>().is_ok() { Cause::Data } else { Cause::Text };
-            let message = format!("the closure gave {what}{place}; give finite numbers, texts, lists and maps");
+            let message = format!("the closure returned {what}{place}, expected finite numbers, texts, lists and maps");
             self.refused(cause, message, work)
         })
     }

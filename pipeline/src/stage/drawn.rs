@@ -169,7 +169,7 @@ impl Drawn {
         for names in [tables.iter().map(|t| &t.name).collect::<Vec<_>>(), plots.iter().map(|p| &p.name).collect()] {
             let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
             if let Some((_, name)) = twice {
-                return Err(of_text(format!("two are named \"{name}\": give each a name of its own")));
+                return Err(of_text(format!("two are named \"{name}\"; use different names")));
             }
         }
         Ok(Self { tables, plots })
@@ -206,7 +206,7 @@ impl DrawnTable {
     pub(crate) fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         if self.columns.is_empty() {
-            return Err("columns: there are none".into());
+            return Err("columns: the list is empty".into());
         }
         for (n, row) in self.rows.iter().enumerate() {
             let (entries, columns) = (row.len(), self.columns.len());
@@ -214,7 +214,7 @@ impl DrawnTable {
                 return Err(format!("rows[{n}]: {entries} entries in a table of {columns} columns"));
             }
             if let Some(entry) = row.iter().find(|entry| entry.is_object() || entry.is_array()) {
-                return Err(format!("rows[{n}]: {entry} is no number and no text"));
+                return Err(format!("rows[{n}]: {entry} is neither a number nor a text"));
             }
         }
         Ok(())
@@ -250,7 +250,7 @@ impl Plot {
                 return Err(format!("curves[{n}].bars: {bars} error bars for {points} points"));
             }
             if let Some(bar) = curve.bars.iter().find(|bar| **bar < 0.0) {
-                return Err(format!("curves[{n}].bars: {bar} is negative; give half heights"));
+                return Err(format!("curves[{n}].bars: {bar} is negative; give the half height"));
             }
         }
         for (n, curve) in self.curves.iter().enumerate() {
@@ -272,22 +272,22 @@ impl Plot {
             let Some([low, high]) = range else { continue };
             if low >= high || log && low <= 0.0 {
                 let positive = if log { ", positive along a logarithmic axis" } else { "" };
-                return Err(format!("{name}: [{low}, {high}] is no range; give [low, high] with low < high{positive}"));
+                return Err(format!(
+                    "{name}: [{low}, {high}] is not a range; give [low, high] with low < high{positive}"
+                ));
             }
         }
         if let Some(n) = self.ratio_to.filter(|n| *n >= self.curves.len()) {
             let last = self.curves.len().saturating_sub(1);
-            return Err(format!("ratio_to: there is no curve {n}; give its number, 0 to {last}"));
+            return Err(format!("ratio_to: no curve {n}; give a number from 0 to {last}"));
         }
         if self.ratio_to.is_none() && (self.ratio_range.is_some() || !self.ratio_label.is_empty()) {
-            return Err(
-                "ratio_to: is missing; give the number of the curve, from 0 on, that ratios are taken to".into()
-            );
+            return Err("ratio_to: missing; give the number of the reference curve, counted from 0".into());
         }
         let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
         if !self.curves.iter().flat_map(|c| &c.points).any(|[x, y]| shows(*x, x_log) && shows(*y, y_log)) {
             let positive = if x_log || y_log { ", positive along logarithmic axes" } else { "" };
-            return Err(format!("curves: there is no point to draw; give points: [[x, y], …]{positive}"));
+            return Err(format!("curves: no point to draw; give points: [[x, y], …]{positive}"));
         }
         Ok(())
     }
@@ -333,7 +333,7 @@ impl Plot {
 }
 
 fn check_name(name: &str) -> Result<(), String> {
-    let wrong = || format!("name: \"{name}\" becomes a file's name: use letters, digits, - and _");
+    let wrong = || format!("name: \"{name}\" becomes a file name; use only letters, digits, - and _");
     is_file_name(name).then_some(()).ok_or_else(wrong)
 }
 
@@ -354,7 +354,7 @@ mod tests {
         assert!(Drawn::of(&json!(3)).unwrap().plots.is_empty());
         assert!(refused(plot(json!({ "x_lable": "k" }))).contains("did you mean \"x_label\"?"));
         assert!(refused(plot(json!({ "log": "z" }))).contains("plot.log: \"z\" is not one of"));
-        assert!(refused(plot(json!({ "name": "../x" }))).contains("\"../x\" becomes a file's name"));
+        assert!(refused(plot(json!({ "name": "../x" }))).contains("\"../x\" becomes a file name"));
         assert!(refused(plot(json!({ "curves": [] }))).contains("no point to draw"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[0, 1]] }], "log": "x" }))).contains("positive"));
         assert!(refused(plot(json!({ "curves": [{ "points": [[1, 1]], "bars": [1, 2] }] }))).contains("2 error bars"));
@@ -372,20 +372,19 @@ mod tests {
         );
         let all = json!({ "x_range": [1, 3], "y_range": [-1, 1], "legend": "none", "size": "page", "ratio_to": 0 });
         assert!(Drawn::of(&plot(all)).is_ok());
-        assert!(refused(plot(json!({ "x_range": [3, 1] }))).contains("plot.x_range: [3, 1] is no range"));
+        assert!(refused(plot(json!({ "x_range": [3, 1] }))).contains("plot.x_range: [3, 1] is not a range"));
         assert!(refused(plot(json!({ "y_range": [0, 1], "log": "y" }))).contains("positive along a logarithmic axis"));
         assert!(refused(plot(json!({ "legend": "top" }))).contains("\"upper_right\", \"upper_left\""));
         assert!(
             refused(plot(json!({ "size": "a4" }))).contains("plot.size: \"a4\" is not one of \"column\", \"page\"")
         );
         assert!(
-            refused(plot(json!({ "ratio_to": 1 })))
-                .contains("plot.ratio_to: there is no curve 1; give its number, 0 to 0")
+            refused(plot(json!({ "ratio_to": 1 }))).contains("plot.ratio_to: no curve 1; give a number from 0 to 0")
         );
         assert!(refused(plot(json!({ "ratio_range": [0, 2] }))).contains("plot.ratio_to: is missing"));
         let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
         assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
-        assert!(refused(row(json!([1, [2]]))).contains("[2] is no number"));
+        assert!(refused(row(json!([1, [2]]))).contains("[2] is neither a number"));
         let twice = json!({ "table": [{ "columns": ["a"], "rows": [] }, { "columns": ["a"], "rows": [] }] });
         assert!(refused(twice).contains("two are named \"table\""));
     }

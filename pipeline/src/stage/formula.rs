@@ -170,10 +170,10 @@ impl Formula {
         })?;
         let gas = self.read(value).map_err(|what| (Cause::Text, what)).and_then(|gas| match gas.check() {
             Ok(()) => Ok(gas),
-            Err((field, value)) => Err((Cause::Data, format!("{field} = {value}, which no gas can have"))),
+            Err((field, value)) => Err((Cause::Data, format!("{field} = {value}: must be positive and finite"))),
         });
         Ok(gas.map_err(|(cause, what)| {
-            let message = format!("ic_function: the closure gave {what}, {}", cell());
+            let message = format!("ic_function: the closure returned {what}, {}", cell());
             RecipeError::at(program.source(), closure.place, message).because(cause)
         })?)
     }
@@ -227,10 +227,10 @@ fn fraction(
     let value = number(name, &value).map_err(|what| (Cause::Text, what));
     let value = value.and_then(|value| match (0.0..=1.0).contains(&value) {
         true => Ok(value),
-        false => Err((Cause::Data, format!("{name} = {value}, but a mass fraction lies in [0, 1]"))),
+        false => Err((Cause::Data, format!("{name} = {value}: must lie in [0, 1], as a mass fraction"))),
     });
     Ok(value.map_err(|(cause, what)| {
-        let message = format!("evolve: the closure gave {what}, {}", cell());
+        let message = format!("evolve: the closure returned {what}, {}", cell());
         RecipeError::at(program.source(), closure.place, message).because(cause)
     })?)
 }
@@ -249,7 +249,7 @@ fn number(name: &str, value: &Dynamic) -> Result<f64, String> {
 }
 
 fn vector(name: &str, value: &Dynamic) -> Result<[f64; 3], String> {
-    let list = value.read_lock::<rhai::Array>().ok_or_else(|| format!("a {name} that is no list"))?;
+    let list = value.read_lock::<rhai::Array>().ok_or_else(|| format!("a {name} that is not a list"))?;
     let numbers = list.iter().map(|v| number(name, v)).collect::<Result<Vec<f64>, _>>()?;
     numbers.try_into().map_err(|_| format!("a {name} of {} numbers, not three", list.len()))
 }

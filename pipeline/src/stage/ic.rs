@@ -59,7 +59,7 @@ impl InitialCondition {
             return Err(format!("root = {root:?}: every axis needs a multiple of 16 cells"));
         }
         let level = (0..=12u8).find(|level| root.map(|n| n << level) == cells).ok_or_else(|| {
-            format!("root = {root:?}: the mesh of {cells:?} cells must be the root's times one power of two")
+            format!("root = {root:?}: cells = {cells:?} must be root times a power of two, the same along all axes")
         })?;
         let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
         let gas = self.has_gas();

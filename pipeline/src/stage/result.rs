@@ -56,8 +56,7 @@ impl Input {
 
     /// Checks that it is.
     pub(crate) fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
-        let reason = "the file is not the one that was written: it is damaged or was changed; `comove run` and `comove \
-                      resume` make it again";
+        let reason = "the file was damaged or changed after it was written; `comove resume` computes it again";
         if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason)) }
     }
 
@@ -111,7 +110,7 @@ impl Selection {
                 let there: Vec<Moment> = outputs.iter().map(|s| s.moment()).collect();
                 moments
                     .iter()
-                    .map(|m| at(m).ok_or_else(|| missing(format!("at {m}; there are {}", list(&there)))))
+                    .map(|m| at(m).ok_or_else(|| missing(format!("at {m}; available: {}", list(&there)))))
                     .collect()
             }
         }
@@ -119,7 +118,7 @@ impl Selection {
 
     /// What a recipe says in `at_z` or `at_t`; `moment` makes a moment of a number.
     pub(crate) fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
-        let error = || format!("{value}: give a number, a list of numbers, \"last\" or \"all\"");
+        let error = || format!("{value}: expected a number, a list of numbers, \"last\" or \"all\"");
         match value {
             serde_json::Value::String(s) if s == "all" => Ok(Self::All),
             serde_json::Value::String(s) if s == "last" => Ok(Self::Last),
@@ -146,7 +145,7 @@ pub(crate) fn digest_of(path: &Path, progress: &Progress) -> Result<String, Pipe
 pub(crate) fn digest_of_input(path: &Path, progress: &Progress) -> Result<String, PipelineError> {
     digest_of(path, progress).map_err(|error| match error {
         PipelineError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            PipelineError::input(path, "no such file; names in a recipe are relative to the recipe's folder")
+            PipelineError::input(path, "no such file; file names in a recipe are relative to the recipe's folder")
         }
         other => other,
     })

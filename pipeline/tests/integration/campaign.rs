@@ -183,8 +183,11 @@ fn damaged_files_are_refused_by_name() {
     }
     let said = place.ok(&command);
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-    assert!(said.contains("output_z36.h5: it is not the file that was written"), "{said}");
-    assert!(said.contains(&format!("{}: the file is not the one that was written", name(&checkpoints[2]))), "{said}");
+    assert!(said.contains("output_z36.h5: the file was damaged or changed after it was written"), "{said}");
+    assert!(
+        said.contains(&format!("{}: the file was damaged or changed after it was written", name(&checkpoints[2]))),
+        "{said}"
+    );
     assert!(said.contains(&format!("continuing from {}", name(&checkpoints[1]))), "{said}");
     let after = Snapshot::read(&run.join("output_z36.h5")).unwrap();
     assert!(before.state.fluid == after.state.fluid);
@@ -259,7 +262,7 @@ fn bad_input_has_its_exit_code() {
     expect(&["run", "none.rhai"], 2, "none.rhai: no such recipe");
     expect(&["run", "small.rhai", "-p", "n=3"], 2, "declared are: z_end");
     expect(&["run", "small.rhai", "--device", "tpu"], 8, "unknown device \"tpu\"");
-    expect(&["resume", "nowhere"], 4, "no campaign here");
+    expect(&["resume", "nowhere"], 4, "not a campaign folder");
     write("bad.rhai", "evolv(3)");
     expect(&["run", "bad.rhai"], 3, "bad.rhai:1:1: unknown function \"evolv\", did you mean \"evolve\"?");
     assert!(!place.folder.path().join("bad").exists());
@@ -294,7 +297,7 @@ fn a_file_size_limit_is_said() {
         let script = format!("ulimit -f {kib}; exec '{}' run small.rhai", program.display());
         let output = Command::new("bash").args(["-c", &script]).current_dir(place.folder.path()).output().unwrap();
         assert_eq!(output.status.code(), Some(6), "{}", text(&output));
-        let limit = format!("a file may have {} bytes (ulimit -f): raise the limit", 1024 * kib);
+        let limit = format!("files are limited to {} bytes (ulimit -f); raise the limit", 1024 * kib);
         assert!(text(&output).contains(file) && text(&output).contains(&limit), "{}", text(&output));
         assert_eq!(text(&output).matches("ulimit").count(), 1, "{}", text(&output));
     };
@@ -374,7 +377,7 @@ fn a_campaign_is_done_without_its_report() {
     std::fs::remove_file(place.stage("force_test").join("section.json")).unwrap();
     place.ok(&["report", "small"]);
     let page = std::fs::read_to_string(&page).unwrap();
-    assert!(page.contains("section.json") && page.contains("`comove resume` makes it again"), "{page}");
+    assert!(page.contains("section.json") && page.contains("`comove resume` computes it again"), "{page}");
 }
 
 /// The ledger holds what a stage was when it began: why it is made again can be told from it.

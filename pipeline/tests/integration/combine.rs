@@ -153,16 +153,16 @@ fn wrong_tables_and_plots_are_told_where() {
         let status =
             Command::new(cargo_bin("comove")).args(["status", "r"]).current_dir(folder.path()).output().unwrap();
         let status = String::from_utf8_lossy(&status.stdout).into_owned();
-        assert!(status.contains("1 of 3 stages failed; once the cause is mended"), "{status}");
+        assert!(status.contains("1 of 3 stages failed; correct the cause"), "{status}");
         assert!(status.contains(" | ") && !status.contains("^ ("), "{status}");
     };
     // Rhai does not say where
-    at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "map: a closure uses the value that it is called on");
+    at_the_closure("{ let l = [2, 1]; l.map(|x| l[0]) }", "map: the closure uses the value that it is called on");
     let told = |result: &str, message: &str| at_the_closure(result, &format!("measure: {message}"));
     told("#{ plot: #{ curvs: [] } }", "plot: unknown option \"curvs\", did you mean \"curves\"?");
-    told("#{ plot: #{ curves: [] } }", "plot.curves: there is no point to draw");
+    told("#{ plot: #{ curves: [] } }", "plot.curves: no point to draw");
     told("#{ table: #{ columns: [\"a\"], rows: [[1, 2]] } }", "table.rows[0]: 2 entries in a table of 1 columns");
-    told("#{ x: 0.0 / 0.0 }", "the closure gave NaN as x");
+    told("#{ x: 0.0 / 0.0 }", "the closure returned NaN as x");
 }
 
 /// What a recipe knows of its cosmology is what the simulation computes with.

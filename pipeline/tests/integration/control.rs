@@ -242,7 +242,7 @@ fn a_limit_too_short_for_a_step_is_no_reason_to_go_on() {
     let text = place.ends(&["run", "asked.rhai", "--walltime", "8s"], 9);
     let run = place.run_folder().unwrap().file_name().unwrap().to_string_lossy().into_owned();
     let step = format!("before anything was saved (the last step of {run} took ");
-    assert!(text.contains(&step) && text.contains("give it more, with --walltime or sbatch --time"), "{text}");
+    assert!(text.contains(&step) && text.contains("raise the limit with --walltime or sbatch --time"), "{text}");
     assert_eq!((place.steps(), place.checkpoint()), (1, 0));
 }
 

@@ -113,12 +113,12 @@ fn decided_stages_are_chosen_explained_and_cleaned() {
     place.ok(&zoom(), &["run", "r.rhai", "--only", "levels"]);
     assert_eq!((place.stages("measure-levels").len(), place.stages("slice-").len()), (1, 0));
     let told = place.ok(&zoom(), &["explain", "r.rhai", "slice"]);
-    assert!(told.contains("nothing like it has been done here before"), "{told}");
+    assert!(told.contains("this campaign folder has no similar stage"), "{told}");
     place.ok(&zoom(), &["run", "r.rhai"]);
     let again = place.ok(&zoom(), &["run", "r.rhai", "--force", "levels"]);
     assert_eq!(again.matches("done before").count(), 6, "{again}");
     // only what is not decided on any more
-    assert!(place.ok(&zoom(), &["clean", "r"]).contains("nothing is left over"));
+    assert!(place.ok(&zoom(), &["clean", "r"]).contains("no files to delete"));
     let fewer = zoom().replace("[4, 8]", "[4]");
     place.ok(&fewer, &["run", "r.rhai"]);
     let clean = place.ok(&fewer, &["clean", "r", "--yes"]);
@@ -127,7 +127,7 @@ fn decided_stages_are_chosen_explained_and_cleaned() {
     // while a decision is open, nothing that it may ask for goes
     place.ok(&fewer.replace("width: 5.0", "width: 5.5"), &["run", "r.rhai", "--only", "ic_gaussian"]);
     let clean = place.ok(&fewer.replace("width: 5.0", "width: 5.5"), &["clean", "r"]);
-    assert!(clean.contains("nothing is left over"), "{clean}");
+    assert!(clean.contains("no files to delete"), "{clean}");
 }
 
 /// A decision may need what nobody asked for, or what has failed.
@@ -148,7 +148,7 @@ fn a_decision_brings_what_it_needs() {
     let place = Place::new();
     let output = place.comove(&recipe("stop_when: |step| throw \"no\""), &["run", "r.rhai", "--keep-going"]);
     let said = said(&output, 3);
-    assert!(said.contains("is not done, as it needs"), "{said}");
+    assert!(said.contains("is skipped, because it needs"), "{said}");
     assert_eq!(place.stages("slice-").len(), 1);
 }
 
@@ -309,19 +309,23 @@ fn wrong_decisions_are_told_where() {
     // without any result
     told("slice(RUN, #{ centre: PEAK.place })", "check", &["unknown option \"centre\", did you mean \"center\"?"]);
     told("slice(RUN, #{ center: PEAK.place, widht_mpc_h: 1 })", "check", &["did you mean \"width_mpc_h\"?", "5:45"]);
-    told("slice(RUN, #{ width_mpc_h: 2 * PEAK.width })", "check", &["a measured value is known later", "then("]);
-    told("cosmology(#{ h: PEAK.width })", "check", &["h: peak.width is known once its stage is done", "5:24"]);
+    told("slice(RUN, #{ width_mpc_h: 2 * PEAK.width })", "check", &["the measured value is not known yet", "then("]);
+    told("cosmology(#{ h: PEAK.width })", "check", &["h: peak.width is known only after its stage", "5:24"]);
     told(
         "{ let w = PEAK.width; measure(\"m\", RUN, |s| s.a * w) }",
         "check",
-        &["the closure captures a value: peak.width is known once its stage is done", "call measure in then("],
+        &["the closure captures a value: peak.width is known only after its stage", "call measure in then("],
     );
     let refined =
         |closure: &str| format!("evolve(IC, #{{ z_end: 40, max_level: 1, refine: refine_where({closure}) }})");
     told(&refined("|c| c.densty > PEAK.width"), "check", &["unknown field \"densty\"", "5:77"]);
     told("density_above(|level| sin(PEAK.width))", "check", &["unknown function \"sin\""]);
-    told("then(RUN, |run| [])", "check", &["measure it, and decide on the measurement"]);
-    told("combine(\"c\", [then(PEAK, |peak| [])], |all| 1)", "check", &["no result of its own"]);
+    told("then(RUN, |run| [])", "check", &["use a measurement of it"]);
+    told(
+        "combine(\"c\", [then(PEAK, |peak| [])], |all| 1)",
+        "check",
+        &["the stage that then decides on has no result"],
+    );
     // with it
     told("slice(RUN, #{ center: PEAK.plce })", "plan", &["the result has no \"plce\", did you mean \"place\"?"]);
     told(&refined("|c| c.density > PEAK.widht"), "plan", &["no member \"widht\", did you mean \"width\"?"]);
@@ -332,12 +336,12 @@ fn wrong_decisions_are_told_where() {
     );
     told("slice(RUN, #{ center: PEAK.name })", "plan", &["slice: center: ", "5:25"]);
     told("slice(RUN, #{ width_mpc_h: PEAK.place })", "run", &["slice: width_mpc_h: ", "5:25"]);
-    told("then(PEAK, |peak| 3)", "plan", &["then: the closure gave a whole number; give a list of stages"]);
+    told("then(PEAK, |peak| 3)", "plan", &["then: the closure returned a whole number, expected a list of stages"]);
     told("then(PEAK, |peak| [slice(RUN, #{ centre: peak.place })])", "plan", &["did you mean \"center\"?", "5:44"]);
     told("then(PEAK, |peak| [slice(RUN, #{ center: peak.plce })])", "run", &["plce"]);
-    told("then(PEAK, |peak| { loop {} })", "plan", &["this computes for longer than 20 s"]);
+    told("then(PEAK, |peak| { loop {} })", "plan", &["the computation exceeds its limit of 20 s"]);
     let endless =
         format!("{START}fn more(peak) {{ [then(peak, |found| more(peak))] }}\ncampaign(\"r\", [more(PEAK)])\n");
     let said = text(&place.comove(&endless, &["plan", "r.rhai"]));
-    assert!(said.contains("is there an end?"), "{said}");
+    assert!(said.contains("end the recursion"), "{said}");
 }

@@ -140,22 +140,25 @@ fn a_restart_is_verified_step_by_step() {
     let near_the_end = checkpoint(&run, (last - 1) / 4 * 4);
     let many = place.comove(&["verify-restart", near_the_end.to_str().unwrap(), "--steps", "9"]);
     has(&said(&many, 0), &["bit for bit; no more are recorded"]);
-    has(&place.verify(&output(&run), 4), &["an output is a side branch of its run"]);
+    has(&place.verify(&output(&run), 4), &["an output, from which its run does not continue"]);
     let none = place.verify(&checkpoint(&run, last), 4);
-    has(&none, &[&format!("no record of a step after step {last}"), "give an earlier checkpoint"]);
+    has(&none, &[&format!("no record after step {last}"), "give an earlier checkpoint"]);
     let gpu = place.comove(&["verify-restart", near_the_end.to_str().unwrap(), "--device", "gpu"]);
     said(&gpu, 8);
     assert!(before == contents(&place.0.path().join("x")), "something was written");
 
     let elsewhere = place.0.path().join("copy.h5");
     std::fs::copy(checkpoint(&run, 8), &elsewhere).unwrap();
-    has(&place.verify(&elsewhere, 4), &["no campaign.json in the folder above"]);
+    has(&place.verify(&elsewhere, 4), &["the folder above has no campaign.json"]);
     let other = changed(&checkpoint(&run, 8), "other.h5", |s| s.header.provenance["device_class"] = "cuda-x".into());
-    has(&place.verify(&other, 4), &["it was written on cuda-x, and this is cpu-"]);
+    has(&place.verify(&other, 4), &["written on a device of class cuda-x, and this one is cpu-"]);
     let other = changed(&checkpoint(&run, 8), "other.h5", |s| s.state.fluid[0] *= 1.5);
-    has(&place.verify(&other, 4), &["another state than the record of its step 8", &hash(8)]);
+    has(&place.verify(&other, 4), &["its state differs from the record of step 8", &hash(8)]);
     damage(&checkpoint(&run, 4));
-    has(&place.verify(&checkpoint(&run, 4), 4), &["checkpoint_000004.h5: the file is not the one that was written"]);
+    has(
+        &place.verify(&checkpoint(&run, 4), 4),
+        &["checkpoint_000004.h5: the file was damaged or changed after it was written"],
+    );
 
     let ten = hash(10);
     alter(&run, 10);
@@ -165,12 +168,12 @@ fn a_restart_is_verified_step_by_step() {
     let class = Snapshot::read_header(&checkpoint(&run, 8)).unwrap().provenance["device_class"].clone();
     marked[8]["continued_from_device_class"] = class;
     write_records(&run, &marked);
-    has(&place.verify(&checkpoint(&run, 8), 4), &["step 9 was taken on a device of another class"]);
+    has(&place.verify(&checkpoint(&run, 8), 4), &["step 9 was computed on a device of another class"]);
     let ledger = place.0.path().join("x/ledger.jsonl");
     let text = std::fs::read_to_string(&ledger).unwrap();
     let [now, before] = [RESULTS_VERSION, RESULTS_VERSION - 1].map(|version| format!("\"results_version\":{version}"));
     std::fs::write(&ledger, text.replace(&now, &before)).unwrap();
-    let begun = format!("begun by version {} of evolve", RESULTS_VERSION - 1);
+    let begun = format!("has results version {} of evolve", RESULTS_VERSION - 1);
     has(&place.verify(&checkpoint(&run, 8), 4), &[&begun]);
 }
 
@@ -191,16 +194,16 @@ fn steered_runs_restart_and_differ_where_they_are_steered() {
 fn runs_are_compared_step_by_step() {
     let place = Place::new();
     let (x, y) = (place.run("x", &[]), place.run("y", &[]));
-    has(&place.diff(&["x", "y"], 0), &["parameters: no difference", "steps: all ", "that both have agree, to z = 12"]);
+    has(&place.diff(&["x", "y"], 0), &["parameters: no difference", "steps: all ", "common steps agree, to z = 12"]);
     place.run("longer", &["z_end=11.5"]);
     let text = place.diff(&["x", "longer"], 0);
-    has(&text, &["that both have agree; B goes on to step ", ", z = 11.5"]);
-    has(&place.diff(&["longer", "x"], 0), &["agree; A goes on to step "]);
+    has(&text, &["common steps agree; B continues to step ", ", z = 11.5"]);
+    has(&place.diff(&["longer", "x"], 0), &["agree; A continues to step "]);
 
     place.run("delta", &["delta_a=0.008"]);
     let text = place.diff(&["x", "delta"], 1);
     has(&text, &["run.max_delta_a: 0.01 → 0.008", "steps: 0 agree; step 1 is the first", "  z = ", "  dt: ", " → "]);
-    has(&text, &["groups: not compared, neither run has a checkpoint before it", "the runs differ from step 1 on"]);
+    has(&text, &["groups: not compared, neither run has an earlier checkpoint", "the runs differ from step 1 on"]);
 
     // one refines before the other does
     let refined = place.run("refined", &["threshold=2.4"]);
@@ -233,7 +236,7 @@ fn runs_are_compared_step_by_step() {
         &text,
         &["parameters: no difference", "steps: 9 agree; step 10 is the first", "→ 0123456789abcdef", " in both"],
     );
-    has(&text, &["groups: not compared, ", "comes to another state than it has recorded at step 10"]);
+    has(&text, &["groups: not compared, ", "repeats step 10 with another state than recorded"]);
     let mut damaged = records(&y);
     damaged.push(serde_json::json!({ "step": 5 }));
     write_records(&y, &damaged);
@@ -246,8 +249,8 @@ fn what_is_to_be_compared_is_said_clearly() {
     let x = place.run("x", &["z_end=20"]);
     has(&place.diff(&["x", "nothing"], 4), &["nothing: no such file or folder"]);
     has(&place.diff(&["x", output(&x).to_str().unwrap()], 2), &["give the folders of two runs, or two snapshot files"]);
-    has(&place.diff(&["x", "."], 4), &[".: the folder of no run"]);
-    has(&place.diff(&["x", "x", "--fields"], 2), &["--fields and --power compare two snapshots"]);
+    has(&place.diff(&["x", "."], 4), &[".: not the folder of a run"]);
+    has(&place.diff(&["x", "x", "--fields"], 2), &["--fields and --power compare snapshots"]);
     let run = x.to_str().unwrap();
     has(&place.diff(&[run, run, "--stage", "evolve"], 2), &["neither of these is one"]);
     has(&place.diff(&["x", run, "--stage", "evolve"], 0), &["no difference"]);
@@ -256,7 +259,7 @@ fn what_is_to_be_compared_is_said_clearly() {
     let two = RECIPE.replace("[RUN]", "[RUN, evolve(IC, OPTIONS + #{ max_delta_a: 0.009 })]");
     std::fs::write(place.0.path().join("recipe.rhai"), two).unwrap();
     place.run("two", &["z_end=20"]);
-    has(&place.diff(&["two", "x"], 2), &["there are several runs, choose one with --stage: evolve-"]);
+    has(&place.diff(&["two", "x"], 2), &["has several runs; choose one with --stage: evolve-"]);
     has(&place.diff(&["two", "x", "--stage", &base(&x)], 0), &["parameters: no difference"]);
     std::fs::remove_file(x.join("steps.jsonl")).unwrap();
     has(
@@ -275,7 +278,7 @@ fn snapshots_are_compared_field_by_field() {
     let copy = changed(&output(&x), "copy.h5", |s| s.header.provenance["host"] = "elsewhere".into());
     let text = compare(&output(&x), &copy, &["--fields", "--power"], 0);
     has(&text, &["header: no difference", "→ \"elsewhere\"", "arrays that differ: no difference"]);
-    has(&text, &["density     largest 0, mean 0", "both show the same, and continue alike"]);
+    has(&text, &["density     largest 0, mean 0", "equal"]);
 
     let text = compare(&output(&x), &output(&y), &["--fields", "--power"], 1);
     has(
@@ -307,5 +310,5 @@ fn snapshots_are_compared_field_by_field() {
     damage(&denser);
     has(&compare(&output(&x), &denser, &[], 4), &["denser.h5: "]);
     let stage = compare(&output(&x), &output(&y), &["--stage", "evolve"], 2);
-    has(&stage, &["it chooses a run, and these are snapshots"]);
+    has(&stage, &["chooses a run, and these are snapshots"]);
 }

@@ -88,8 +88,8 @@ fn fields_agree_with_each_other() {
 fn what_no_snapshot_has_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (what, message) in [
-        ("s.value(\"density\", [1, 2])", "value: the position is not a list of three finite numbers"),
-        ("s.value(\"density\", [1, 2, 0.0 / 0.0, 3])", "value: the position is not a list of three finite numbers"),
+        ("s.value(\"density\", [1, 2])", "value: the position must be a list of three finite numbers"),
+        ("s.value(\"density\", [1, 2, 0.0 / 0.0, 3])", "value: the position must be a list of three finite numbers"),
         ("s.value(\"density\", [60, 1, 2])", "value: position = [60.0, 1.0, 2.0]: x must lie in the box, [0, 50]"),
         (
             "s.histogram(\"density\", #{ min: [0, 50, 0], max: [9, 60, 9] })",

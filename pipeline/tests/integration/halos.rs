@@ -81,7 +81,9 @@ fn dark_matter_alone_generated_and_loaded() {
     let left_out = log.matches("z = 1: no profile of halo ").count();
     assert!(profiles > 0 && left_out > 0 && profiles + left_out == halos.len().min(5), "{profiles} {left_out}\n{log}");
     assert!(!log.contains("_mpc_h"), "no option is named that nobody set: {log}");
-    assert!(fs::read_to_string(whole.join("section.json")).unwrap().contains("not reach beyond its central cell"));
+    assert!(
+        fs::read_to_string(whole.join("section.json")).unwrap().contains("not exceed the width of its central cell")
+    );
 
     fs::copy(stage(&folder.join("made"), "ic_gaussian-").join("initial_condition.h5"), folder.join("mesh.h5")).unwrap();
     let last = "campaign(\"read\", [halos(RUN, #{ finder: \"fof\", min_particles: 8, profiles: 0 }), mass_function(RUN), \
@@ -93,9 +95,9 @@ fn dark_matter_alone_generated_and_loaded() {
     assert_eq!(measured[0]["result"], json!(halos.len()));
     // what the file shows is refused before anything runs
     for (stage, message) in [
-        ("halos(RUN, #{ finder: \"peaks\" })", "there is no gas: take finder: \"fof\""),
-        ("halos(RUN, #{ delta: 300 })", "there is no gas: take finder: \"fof\""),
-        ("density_pdf(RUN)", "there is none"),
+        ("halos(RUN, #{ finder: \"peaks\" })", "need gas, and the run has none; use finder: \"fof\""),
+        ("halos(RUN, #{ delta: 300 })", "need gas, and the run has none; use finder: \"fof\""),
+        ("density_pdf(RUN)", "the run has none"),
         (
             "halos(RUN, #{ profile: #{ r_min_mpc_h: 2, r_max_mpc_h: 1 } })",
             "r_max_mpc_h = 1: must exceed r_min_mpc_h = 2",
@@ -122,7 +124,7 @@ fn gas_from_a_file() {
     fs::copy(stage(&folder.join("made"), "ic_gaussian-").join("initial_condition.h5"), folder.join("mesh.h5")).unwrap();
     let loaded = READ.replace("z_end: 1,", "z_end: 97,");
     fs::write(folder.join("wrong.rhai"), format!("{loaded}campaign(\"w\", [mass_function(RUN)])")).unwrap();
-    assert!(comove(folder, &["check", "wrong.rhai"], 3).contains("friends of friends are particles of dark matter"));
+    assert!(comove(folder, &["check", "wrong.rhai"], 3).contains("friends of friends need dark matter"));
     run(folder, "read", &format!("{loaded}campaign(\"read\", [mass_function(halos(RUN))])"));
     let table = fs::read_to_string(stage(&folder.join("read"), "halos-").join("halos_z97.csv")).unwrap();
     assert!(table.contains("temperature_k") && table.lines().count() == 1 && table.contains("mass_200m"), "{table}");

@@ -161,14 +161,14 @@ fn a_stop_rule_may_be_changed() {
     assert_eq!((place.measured(), place.steps().len()), fresh(&rule(28)));
     // earlier: found in the records of the steps that were taken
     let back = said(&place.run(&rule(42)), 0);
-    assert!(back.contains("the stop rule is met at step"), "{back}");
+    assert!(back.contains("the stop rule ends the run at step"), "{back}");
     assert_eq!(place.measured(), fresh(&rule(42)).0);
     // none at all, and one that is never met
     said(&place.run(""), 0);
     assert_eq!((place.measured(), place.steps().len()), fresh(""));
     let steps = place.steps();
     let plan = said(&place.command(&rule(3), "plan").output().unwrap(), 0);
-    assert!(plan.contains("done but for its stop rule"), "{plan}");
+    assert!(plan.contains("done except for the evaluation of its stop rule"), "{plan}");
     said(&place.run(&rule(3)), 0);
     assert_eq!((place.measured(), place.steps()), (fresh("").0, steps));
     assert_eq!(place.events("stop_rule_passed").len(), 1);
@@ -260,8 +260,8 @@ fn an_observer_may_fail() {
     said(&free.run(rule), 0);
     for (observer, message) in [
         ("on_step: |step| if step.step > 5 { throw \"five\" } else { step.step }", "five"),
-        ("on_step: |step| [step.step][1]", "Array index 1 out of bounds"),
-        ("on_output: |s| { loop {} }", "this computes for longer than 0.5 s"),
+        ("on_step: |step| [step.step][1]", "the list has no entry 1; it has 1"),
+        ("on_output: |s| { loop {} }", "the computation exceeds its limit of 0.5 s"),
     ] {
         let place = Place::new();
         let hooks = format!("{rule} hook_time_limit_s: 0.5, observe: #{{ {observer} }},");
@@ -282,12 +282,12 @@ fn a_rule_or_steering_that_fails_ends_the_run() {
         ("stop_when: |step| if step.step < 6 { false } else { throw \"six\" },", "six"),
         (
             "stop_when: |step| if step.step < 6 { false } else { \"no\" },",
-            "stop_when: the closure gave \"no\"; give true or false",
+            "stop_when: the closure returned \"no\", expected true or false",
         ),
         ("steer: |step| if step.step == 6 { loop {} },", "raise hook_time_limit_s"),
         (
             "steer: |step| if step.step == 6 { #{ max_level: 2 } },",
-            "steer: max_level = 2: a run is not steered beyond its own max_level = 1",
+            "steer: max_level = 2: must be at most the run's max_level = 1",
         ),
         ("steer: |step| if step.step == 6 { #{ dt_mx: 1.0 } },", "unknown option \"dt_mx\", did you mean \"dt_max\"?"),
     ] {
@@ -297,23 +297,26 @@ fn a_rule_or_steering_that_fails_ends_the_run() {
         assert!(said.contains(message) && said.contains("r.rhai:4:"), "{said}");
         let last = place.events("snapshot_written").pop().unwrap()["snapshot"]["step"].as_u64();
         assert_eq!(last, Some(if hooks.starts_with("stop") { 6 } else { 5 }), "{said}");
-        assert!(said.contains("the last good checkpoint is checkpoint_00000"), "{said}");
+        assert!(said.contains("last checkpoint: checkpoint_00000"), "{said}");
     }
     let place = Place::new();
     let rule = "stop_when: |step| if step.step < 6 { false } else { throw \"six\" },";
     said(&place.run(rule), 3);
     let on = said(&place.run("stop_when: |step| step.step == 5 || step.step == 8,"), 0);
-    assert!(on.contains("the stop rule is met at step 5") && on.contains("continuing from checkpoint_000005"), "{on}");
+    assert!(
+        on.contains("the stop rule ends the run at step 5") && on.contains("continuing from checkpoint_000005"),
+        "{on}"
+    );
 }
 
 #[test]
 fn hooks_that_are_none_are_told_where() {
     for (hooks, message) in [
-        ("stop_when: 3,", "evolve: stop_when: a whole number is no closure"),
+        ("stop_when: 3,", "evolve: stop_when: a whole number is not a closure"),
         ("observe: #{ every_step: 3 },", "unknown option \"every_step\", did you mean \"every_steps\"?"),
         ("observe: #{ every_steps: 0 },", "observe.every_steps"),
         ("observe: #{ on_step: |step| step.temperatur },", "on_step: a step has no property \"temperatur\""),
-        ("observe: #{ on_step: \"x\" },", "evolve: on_step: a text is no closure"),
+        ("observe: #{ on_step: \"x\" },", "evolve: on_step: a text is not a closure"),
         ("stop_wen: |s| true,", "stop_wen: a closure cannot be an option's value"),
         ("hook_time_limit_s: 0,", "hook_time_limit_s = 0: must be positive"),
     ] {

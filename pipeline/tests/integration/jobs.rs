@@ -154,7 +154,7 @@ fn runs_that_do_not_fit_together_wait() {
 fn a_run_that_outgrows_its_share_goes_on_alone() {
     let place = Place::new("campaign(\"jobs\", [1, 2].map(|seed| RUN.call(32, seed, 25)))");
     let text = place.ends(&["--jobs", "2", "--memory", "0.04"], 0);
-    assert!(text.contains("it goes on when it has the device for itself"), "{text}");
+    assert!(text.contains("retrying once the device is free"), "{text}");
     assert_eq!(place.events("stage_failed").len(), 0);
 }
 
@@ -169,7 +169,7 @@ campaign("jobs", [43, 20].map(|z_end| slice(TO.call(z_end), #{ pixels: 32 })))
     let place = Place::new(recipe);
     let short = ["--memory", "0.008", "--keep-going"];
     for text in [place.ends(&short, 8), place.ends(&short, 8)] {
-        assert!(text.contains("is not done, as it needs "), "{text}");
+        assert!(text.contains("is skipped, because it needs "), "{text}");
         assert_eq!(place.stages("slice").len(), 1, "{text}");
     }
     place.ends(&[], 0);
@@ -199,7 +199,7 @@ campaign("jobs", [slice(SHORT, #{ center: BAD.place, pixels: 32 }), PEAK.call(LO
     assert!(place.stages("measure-peak").is_empty());
 
     let text = place.ends(&["--jobs", "2", "--keep-going", "--no-rehearsal"], 3);
-    assert!(text.contains("continuing from checkpoint_") && text.contains("is not done, as it needs "), "{text}");
+    assert!(text.contains("continuing from checkpoint_") && text.contains("is skipped, because it needs "), "{text}");
     assert_eq!((place.stages("measure-peak").len(), place.stages("slice").len()), (1, 0));
     assert_eq!(place.events("stage_failed").len(), 2);
     assert!(place.events("campaign_finished").is_empty());

@@ -195,7 +195,7 @@ impl Place {
                 results.insert(name, event["snapshot"]["content"].as_str().unwrap().as_bytes().to_vec());
             } else if event["event"] == "stop_rule_met" {
                 let steps: &mut Vec<u8> = results.entry(format!("{}/stop rule", folders[&stage])).or_default();
-                steps.extend(format!("met at step {}\n", event["step"]).into_bytes());
+                steps.extend(format!("ends the run at step {}\n", event["step"]).into_bytes());
             }
         }
         for folder in folders.values() {

@@ -62,7 +62,8 @@ fn a_run_without_room_leaves_a_checkpoint_and_goes_on_with_more() {
     let reached = hashes(&here.join("part")).len();
     let checkpoint = format!("checkpoint_{reached:06}.h5");
     assert!(reached > 0 && run_of(&here.join("part")).join(&checkpoint).exists(), "{said}");
-    let numbers = [checkpoint.as_str(), "no room for level", "cells are wanted", "GiB are the limit of this run"];
+    let numbers =
+        [checkpoint.as_str(), "not enough memory to refine level", "cells on levels", "GiB are the limit of this run"];
     for part in numbers.into_iter().chain(["--memory", "max_level", "max_cells: ", "`comove resume "]) {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -70,7 +70,7 @@ fn a_name_decides_nothing_and_is_understood() {
     for heading in ["<h3>seed 1, 16³</h3>", "<h2>Slice: density, seed 1, 16³</h2>"] {
         assert!(place.report().contains(heading), "{heading}");
     }
-    assert!(place.ends(&["explain", "sweep.rhai", "seed 1, 16³"], 0).contains("done, and all its files"));
+    assert!(place.ends(&["explain", "sweep.rhai", "seed 1, 16³"], 0).contains("done; all files"));
     let forced =
         place.ends(&["run", "sweep.rhai", "--only", "seed 1, 16³", "--force", "seed 1, 16³", "--force", "1,2"], 0);
     assert_eq!(forced.matches("wrote output_z40.h5").count(), 1, "{forced}");

@@ -98,12 +98,12 @@ fn other_phases_take_what_those_before_took() {
     let output = comove(folder.path(), "plan", &["--dir", "third", "-p", "seed=3"]).output().unwrap();
     let text = said(&output, 0);
     assert!(text.contains("expected: ") && text.contains("left to do: ") && text.contains(" on disk"), "{text}");
-    assert!(!text.contains("it does not fit"), "{text}");
+    assert!(!text.contains("not enough"), "{text}");
     let output = comove(folder.path(), "plan", &["--dir", "third", "-p", "root=8192"]).output().unwrap();
     let text = said(&output, 0);
-    assert!(text.contains("it does not fit: a run wants ") && text.contains(" billion cells"), "{text}");
+    assert!(text.contains("not enough memory: a run needs ") && text.contains(" billion cells"), "{text}");
     assert!(text.contains("left to do: more than a century on "), "{text}");
-    assert!(text.contains("it does not fit on disk: the files take "), "{text}");
+    assert!(text.contains("not enough disk space: the files need "), "{text}");
     // numbers that no run has are not printed
     for value in ["delta_a=1e-300", "delta_a=1e-12", "root=4194304"] {
         let output = comove(folder.path(), "plan", &["--dir", "third", "-p", value]).output().unwrap();

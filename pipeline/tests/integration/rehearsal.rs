@@ -77,20 +77,20 @@ fn errors_of_the_text_are_found_before_the_run() {
     said(&place.comove(&recipe, &["check", "r.rhai"]), 0);
     let told = said(&place.rehearse(&recipe), 3);
     let found = [
-        (3, "no property \"densty_max\" here"),
+        (3, "no property \"densty_max\""),
         (3, "unknown option \"max_levl\", did you mean \"max_level\"?"),
-        (3, "no property \"mas\" here"),
-        (3, "no property \"mas_msun_h\" here"),
+        (3, "no property \"mas\""),
+        (3, "no property \"mas_msun_h\""),
         (5, "no field \"densty\""),
         (6, "bool"),
-        (8, "no property \"bims\" here"),
-        (9, "no output at 47; there are z = 48, 46, 45"),
+        (8, "no property \"bims\""),
+        (9, "no output at 47; available: z = 48, 46, 45"),
         (10, "the result has no \"plce\", did you mean \"place\"?"),
         (11, "unknown option \"feild\", did you mean \"field\"?"),
         (12, "z = 60 is not after the start at z = 49"),
         (13, "unknown option \"colums\", did you mean \"columns\"?"),
-        (14, "the closure gave a \"presure\""),
-        (15, "give true or false"),
+        (14, "the closure returned a \"presure\""),
+        (15, "expected true or false"),
     ];
     for (line, message) in found {
         let mut lines = told.lines();
@@ -238,7 +238,10 @@ fn an_endless_closure_holds_nothing_up() {
     let rest = "campaign(\"r\", [measure(\"long\", RUN, |s| { let x = 0; while x >= 0 { x = 1 - x; } x }),\n\
                 measure(\"rest\", RUN, |s| #{ x: s.a })])";
     let told = said(&Place::new().rehearse(&recipe("", rest)), 0);
-    assert!(told.contains("not rehearsed: r.rhai:4:") && told.contains("this computes for longer than 5 s"), "{told}");
+    assert!(
+        told.contains("not rehearsed: r.rhai:4:") && told.contains("the computation exceeds its limit of 5 s"),
+        "{told}"
+    );
     assert!(told.contains("rehearsed 1 closure in ") && !told.contains("raise time_limit_s"), "{told}");
 
     // one of a run is called once, not for every record

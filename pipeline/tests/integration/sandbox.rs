@@ -31,23 +31,35 @@ fn refused(recipe: &str, place: &str, message: &str) {
 
 #[test]
 fn recipes_that_have_no_end() {
-    refused("loop {}", "1:6", "the recipe computes too long");
-    refused("loop { try { loop {} } catch {} }", "1:19", "the recipe computes too long");
-    refused("fn f(x) { f(x + 1) }\nf(0)", "2:1", "functions call each other too deep");
-    refused("fn f(x) { [x].map(|y| f(y)) }\nf(0)", "1:15", "functions call each other too deep");
+    refused("loop {}", "1:6", "the recipe exceeds its limit of operations");
+    refused("loop { try { loop {} } catch {} }", "1:19", "the recipe exceeds its limit of operations");
+    refused("fn f(x) { f(x + 1) }\nf(0)", "2:1", "function calls are nested too deeply");
+    refused("fn f(x) { [x].map(|y| f(y)) }\nf(0)", "1:15", "function calls are nested too deeply");
     refused("sleep(1000000);", "1:1", "sleep: recipes and scripts have no clock");
     // a chain of closures, each in the next, which is freed by recursion
-    refused("let f = |x| x;\nloop { let g = f; f = |x| g.call(x); }", "2:23", "the recipe computes too long");
+    refused(
+        "let f = |x| x;\nloop { let g = f; f = |x| g.call(x); }",
+        "2:23",
+        "the recipe exceeds its limit of operations",
+    );
 }
 
 #[test]
 fn recipes_that_allocate() {
-    refused("let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }", "2", "this takes more");
-    refused("let s = \"ab\";\nloop { s += s; }", "2:10", "a text is longer than 1048576 bytes");
+    refused(
+        "let a = [];\nfor i in 0..100000 { let b = []; b.pad(100000, i); a.push(|| b); }",
+        "2",
+        "the computation exceeds",
+    );
+    refused(
+        "let s = \"ab\";\nloop { s += s; }",
+        "2:10",
+        "a text, or all texts of a list or map together, exceed 1048576 bytes",
+    );
     refused(
         "let a = [];\na.pad(1000000, 0);",
         "2:3",
-        "a list or map has too many entries, those of lists and maps in it included: 131072",
+        "a list or map has too many entries, including nested ones; the limit is 131072",
     );
     let folder = tempfile::tempdir().unwrap();
     let said = text(&comove(folder.path(), "print(\"a line\"); 1", &["check", "r.rhai"]).output().unwrap());
@@ -55,7 +67,7 @@ fn recipes_that_allocate() {
     let deep = "let a = [];\nfor i in 0..100 { a = [a]; }\ncosmology(#{ h: a })";
     let folder = tempfile::tempdir().unwrap();
     let said = text(&comove(folder.path(), deep, &["check", "r.rhai"]).output().unwrap());
-    assert!(said.contains("a value more than 32 lists and maps deep"), "{said}");
+    assert!(said.contains("a value nested more than 32 levels deep"), "{said}");
 }
 
 /// A run of a few steps, and a measurement of it.
@@ -92,7 +104,7 @@ fn a_measurement_has_its_time_and_its_lines() {
     let output = run("time_limit_s: 0.5", "{ let a = [1]; loop { a.map(|x| x); } }");
     let said = text(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("r.rhai:4:") && said.contains("this computes for longer than 0.5 s"), "{said}");
+    assert!(said.contains("r.rhai:4:") && said.contains("the computation exceeds its limit of 0.5 s"), "{said}");
     assert!(said.contains("raise time_limit_s"), "{said}");
     // the limit decides no result, and a closure within it may take more operations than a recipe
     let output = run(
@@ -104,7 +116,7 @@ fn a_measurement_has_its_time_and_its_lines() {
     assert!(output.status.success(), "{}", text(&output));
     let log = std::fs::read_to_string(folder.path().join("r/log.txt")).unwrap();
     assert!(log.contains("line 999") && !log.contains("line 1000"), "{} lines", log.lines().count());
-    assert!(log.contains("the rest is left out"));
+    assert!(log.contains("further lines are left out"));
     let output = run("time_limit_s: 0", "1");
     assert!(text(&output).contains("time_limit_s = 0: must be positive"), "{}", text(&output));
 }

@@ -69,10 +69,10 @@ campaign("r", [M, slice(RUN, #{{ field: "dye", pixels: 16 }}), projection(RUN, #
 fn what_no_scalar_can_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (options, analysis, says) in [
-        ("scalars: [\"metals\"]", "RUN", "metals has no mass fraction to start with"),
-        ("scalars: #{ metals: 2 }", "RUN", "a mass fraction lies in [0, 1]"),
+        ("scalars: [\"metals\"]", "RUN", "metals has no initial mass fraction"),
+        ("scalars: #{ metals: 2 }", "RUN", "must lie in [0, 1], as a mass fraction"),
         ("scalars: #{ Metals: 0.1 }", "RUN", "begins with a letter"),
-        ("scalars: #{ density: 0.1 }", "RUN", "the gas has a field of that name"),
+        ("scalars: #{ density: 0.1 }", "RUN", "is the name of a field of the gas; choose another"),
         ("scalars: #{ metals: |x, y, z| 3 * x }", "RUN", "metals = 1."),
         ("scalars: #{ metals: 0.1 }", "slice(RUN, #{ field: \"metal\" })", "metals, metals_density"),
     ] {

@@ -195,7 +195,7 @@ print(run.parameters.run.courant);
     assert_eq!(new.len(), 4, "{:?}", new.keys());
     // nor does the campaign mind what lies there now
     let status = common::said(&place.comove().args(["clean", "r"]).output().unwrap(), 0);
-    assert!(status.contains("nothing is left over"), "{status}");
+    assert!(status.contains("no files to delete"), "{status}");
     let elsewhere = place.script(&script).args(["--output", "out"]).output().unwrap();
     assert!(common::said(&elsewhere, 0).contains("out/values.png") && place.path("out/values.csv").exists());
 }
@@ -214,15 +214,15 @@ fn what_is_wrong_is_told_where() {
     };
     told("CAMPAIGN.run(\"frist\")", 10, "run: no run is called \"frist\", did you mean \"first\"?");
     told("CAMPAIGN.run(\"evolve\")", 10, "run: \"evolve\" names 2 of them: \"first\", \"second\"");
-    told("CAMPAIGN.run(\"found\")", 10, "run: \"found\" is no run: CAMPAIGN.result(\"found\") has its result");
-    told("CAMPAIGN.result(\"second\")", 10, "result: \"second\" is a run: CAMPAIGN.run(\"second\")");
+    told("CAMPAIGN.run(\"found\")", 10, "run: \"found\" is not a run; use CAMPAIGN.result(\"found\")");
+    told("CAMPAIGN.result(\"second\")", 10, "result: \"second\" is a run; use CAMPAIGN.run(\"second\")");
     told(
         "CAMPAIGN.result(\"fuond\")",
         10,
         "result: no measurement or analysis is called \"fuond\", did you mean \"found\"?",
     );
-    told("CAMPAIGN.runs[0].snapshot(3)", 18, "snapshot: no output at 3; there are z = 48.5, 48");
-    told("CAMPAIGN.runs[0].output(2)", 18, "output: no output 2: they count from 0 to 1");
+    told("CAMPAIGN.runs[0].snapshot(3)", 18, "snapshot: no output at 3; available: z = 48.5, 48");
+    told("CAMPAIGN.runs[0].output(2)", 18, "output: no output 2; outputs are numbered from 0 to 1");
     told(
         "CAMPAIGN.runs[0].steps(\"timing.hidro\")",
         18,
@@ -230,27 +230,23 @@ fn what_is_wrong_is_told_where() {
     );
     told("CAMPAIGN.runs[0].stesp", 18, "a run has no property \"stesp\", did you mean \"steps\"?");
     told("print(campaign.name)", 7, "unknown name \"campaign\", did you mean \"CAMPAIGN\"?");
-    told("print(RUN)", 7, "unknown name \"RUN\", what the campaign has is in CAMPAIGN");
-    let stages = "a script analyses what a campaign has left; stages go into a recipe (comove run)";
+    told("print(RUN)", 7, "unknown name \"RUN\", a script reads its campaign by CAMPAIGN");
+    let stages = "a script cannot make stages; write it in a recipe (comove run)";
     told("evolve(1, #{ z_end: 0 })", 1, &format!("evolve: {stages}"));
     told("campaign(\"x\", [])", 1, &format!("campaign: {stages}"));
     told("measure(\"x\", CAMPAIGN.runs[0], |s| 1)", 1, &format!("measure: {stages}"));
-    told(
-        "halos(CAMPAIGN.runs[0])",
-        1,
-        &format!("halos: {stages}; of a snapshot it is CAMPAIGN.run(\"NAME\").snapshot().halos(…)"),
-    );
+    told("halos(CAMPAIGN.runs[0])", 1, &format!("halos: {stages}, or use CAMPAIGN.run(\"NAME\").snapshot().halos(…)"));
     told("CAMPAIGN.runs[0].snapshot().halos(1)", 29, "halos: cannot take a snapshot and a whole number");
     told("tabel(\"a\", #{})", 1, "unknown function \"tabel\", did you mean \"table\"?");
     told("table(\"a\", #{ columns: [\"z\"], row: [] })", 31, "table: unknown option \"row\", did you mean \"rows\"?");
     told("table(\"a\", #{ columns: [\"z\"], rows: [[1, 2]] })", 1, "table: rows[0]: 2 entries in a table of 1 columns");
-    told("table(\"../a\", #{ columns: [\"z\"], rows: [] })", 1, "table: name: \"../a\" becomes a file's name");
-    told("plot(\"a\", #{ name: \"b\", curves: [] })", 14, "plot: the name is what comes first");
-    told("plot(\"a\", #{ curves: [] })", 1, "plot: curves: there is no point to draw");
+    told("table(\"../a\", #{ columns: [\"z\"], rows: [] })", 1, "table: name: \"../a\" becomes a file name");
+    told("plot(\"a\", #{ name: \"b\", curves: [] })", 14, "plot: the first argument must be the name");
+    told("plot(\"a\", #{ curves: [] })", 1, "plot: curves: no point to draw");
     told(
         "let l = CAMPAIGN.runs[0]; l.outputs.map(|z| l.snapshot(z))",
         1,
-        "map: a closure uses the value that it is called on, or what that is a part of",
+        "map: the closure uses the value that it is called on",
     );
     told("CAMPAIGN = 1", 1, "");
     assert!(!place.path("r/scripts").exists());
@@ -258,18 +254,18 @@ fn what_is_wrong_is_told_where() {
     let script = "table(\"a\", #{ columns: [\"z\"], rows: [] });";
     let output = place.script(script).args(["-p", "bins=2"]).output().unwrap();
     let wrong = said(&output, 3);
-    assert!(wrong.contains("post.rhai:1:1: table: -p bins: no such parameter is declared"), "{wrong}");
+    assert!(wrong.contains("post.rhai:1:1: table: -p bins: unknown parameter"), "{wrong}");
     said(&place.script("print(1)").args(["-p", "bins=2"]).output().unwrap(), 2);
     let twice = place.says(&script.repeat(2), 3);
-    assert!(twice.contains("post.rhai:1:43: table: this script has written a.csv already"), "{twice}");
+    assert!(twice.contains("post.rhai:1:43: table: this script has already written a.csv"), "{twice}");
     let missing = place.comove().args(["script", "none.rhai", "--campaign", "r"]).output().unwrap();
     assert!(said(&missing, 2).contains("none.rhai: no such script"));
     let nowhere = place.comove().args(["script", "post.rhai", "--campaign", "none"]).output().unwrap();
-    assert!(said(&nowhere, 4).contains("no campaign here"));
+    assert!(said(&nowhere, 4).contains("not a campaign folder"));
     // and the other way round
     let recipe = "const T = table(\"a\", #{ columns: [], rows: [] });\ncampaign(\"r\", [])";
     let said = said(&place.run(recipe, &[]), 3);
-    assert!(said.contains("r.rhai:1:11: table: only a script (comove script) has this"), "{said}");
+    assert!(said.contains("r.rhai:1:11: table: available only in scripts (comove script)"), "{said}");
 }
 
 /// HDF5 does not see a file that is not the one that the ledger knows.
@@ -290,7 +286,10 @@ fn damaged_files_are_refused() {
         std::fs::write(file, damaged).unwrap();
         let said = place.says(&format!("let x = {script};"), 4);
         let name = file.file_name().unwrap().to_string_lossy();
-        assert!(said.contains("post.rhai:1:") && said.contains(&format!("{name}: the file is not the one")), "{said}");
+        assert!(
+            said.contains("post.rhai:1:") && said.contains(&format!("{name}: the file was damaged or changed")),
+            "{said}"
+        );
         std::fs::write(file, sound).unwrap();
         place.says(&format!("let x = {script};"), 0);
     }
@@ -331,7 +330,7 @@ fn an_unfinished_campaign_is_looked_at() {
     let found = place.stage("measure-found");
     let folder = found.file_name().unwrap().to_string_lossy();
     let said = place.says("CAMPAIGN.result(\"found\")", 3);
-    assert!(said.contains(&format!("is not done; another recipe or version has left {folder}: ask")), "{said}");
+    assert!(said.contains(&format!("is not done; use {folder}, which another recipe or version made")), "{said}");
     let said = place.says(&format!("print(CAMPAIGN.result(\"{folder}\").all.len());"), 0);
     assert_eq!(said, "2\n");
 }

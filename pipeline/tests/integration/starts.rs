@@ -106,10 +106,10 @@ fn a_closure_in_plain_coordinates() {
         )
     };
     for (options, message) in [
-        ("z_end: 0,", "the snapshot is in non-comoving coordinates: say t_end and at_t instead of z_end and at_z"),
+        ("z_end: 0,", "the snapshot is in non-comoving coordinates; use t_end and at_t instead of z_end and at_z"),
         (
             "t_end: 0.09, gamma: 1.4,",
-            "the snapshot has groups on level 2, the run goes to level 1: raise max_level, or say branch",
+            "the snapshot has level 2, and the run's max_level is 1; raise max_level, or set branch",
         ),
     ] {
         place.write("fewer.rhai", &fewer(options));
@@ -118,7 +118,7 @@ fn a_closure_in_plain_coordinates() {
     }
     place.write("fewer.rhai", &fewer("t_end: 0.09, gamma: 1.4, branch: true,"));
     let said = place.ok(&["run", "fewer.rhai"]);
-    assert!(said.contains("above level 1; the cells they refined hold their means"), "{said}");
+    assert!(said.contains("above level 1; the cells below them have their means"), "{said}");
 }
 
 /// A closure that fails, or gives what no gas can be, is told where: recipe, line, cell.
@@ -127,12 +127,12 @@ fn a_closure_that_gives_no_gas() {
     let place = Place::new();
     let cell = "for the cell 0.0625 wide at (0.03125, 0.03125, 0.03125)";
     for (gas, message) in [
-        ("1", format!("2:3: ic_function: the closure gave a whole number, not a map #{{ density, … }}, {cell}")),
-        ("#{ pressure: 1 }", format!("2:3: ic_function: the closure gave no density, {cell}")),
-        ("#{ density: 1 }", format!("2:3: ic_function: the closure gave no pressure, {cell}")),
+        ("1", format!("2:3: ic_function: the closure returned a whole number, not a map #{{ density, … }}, {cell}")),
+        ("#{ pressure: 1 }", format!("2:3: ic_function: the closure returned no density, {cell}")),
+        ("#{ density: 1 }", format!("2:3: ic_function: the closure returned no pressure, {cell}")),
         (
             "#{ density: -x, pressure: 1 }",
-            format!("the closure gave density = -0.03125, which no gas can have, {cell}"),
+            format!("the closure returned density = -0.03125: must be positive and finite, {cell}"),
         ),
         (
             "#{ density: 1, pressure: 1, temp: 3 }",

@@ -102,7 +102,10 @@ fn a_forgotten_parameter_leaves_no_run_behind() {
     assert_eq!(place.stages("evolve-"), [run.as_str()], "nothing was begun");
 
     let plan = place.ends(&["plan", "long.rhai"], 0);
-    assert!(plan.contains("not finished, and not in this recipe:\nThe run (") && plan.contains(&run), "{plan}");
+    assert!(
+        plan.contains("unfinished runs that this recipe does not continue:\nThe run (") && plan.contains(&run),
+        "{plan}"
+    );
     let plan: serde_json::Value = serde_json::from_str(&place.ends(&["plan", "long.rhai", "--json"], 0)).unwrap();
     assert_eq!(plan["unfinished"][0]["folder"], run.as_str());
 
@@ -190,12 +193,12 @@ fn a_folder_is_of_one_recipe() {
     place.ends(&["run", "a/run.rhai"], 0);
     let refused = place.ends(&["run", "b/run.rhai"], 2);
     for part in
-        ["run holds the campaign \"first\" of ", "a/run.rhai: give ", "b/run.rhai a folder of its own with --dir"]
+        ["run holds the campaign \"first\" of ", "a/run.rhai; choose another folder for ", "b/run.rhai with --dir"]
     {
         assert!(refused.contains(part), "not {part:?}: {refused}");
     }
     assert!(place.ends(&["plan", "b/run.rhai"], 0).contains("run holds the campaign \"first\""));
-    assert!(place.ends(&["clean", "run"], 0).contains("nothing is left over"));
+    assert!(place.ends(&["clean", "run"], 0).contains("no files to delete"));
     place.ends(&["run", "b/run.rhai", "--dir", "other"], 0);
     // edited, named in another way or moved, it is the same recipe
     write_recipe(&path("a/run.rhai"), "first", "2");

@@ -137,7 +137,12 @@ impl HostParticles {
     /// [`SimError::Parameter`] where there are none, for a mass that is not positive, a velocity that is not finite, or an
     /// identity that occurs twice.
     pub fn check(&self) -> Result<(), SimError> {
-        SimError::require("particles", &self.len(), !self.is_empty(), "dark matter needs some: or leave it out")?;
+        SimError::require(
+            "particles",
+            &self.len(),
+            !self.is_empty(),
+            "must be at least 1; without particles leave dark matter out",
+        )?;
         self.check_part()
     }
 
@@ -149,7 +154,7 @@ impl HostParticles {
         let mass = self.particle_mass;
         SimError::require("particle mass", &mass, mass > 0.0 && mass.is_finite(), "must be positive and finite")?;
         let most = u32::MAX as usize;
-        SimError::require("particles", &self.len(), self.len() < most, format!("a device holds fewer than {most}"))?;
+        SimError::require("particles", &self.len(), self.len() < most, format!("must be fewer than {most}"))?;
         for (axis, velocity) in ["x", "y", "z"].iter().zip(&self.velocity) {
             if let Some(n) = velocity.par_iter().position_first(|v| !v.is_finite()) {
                 let reason = format!("along {axis}, of particle {}: must be finite", self.id[n]);
@@ -159,7 +164,7 @@ impl HostParticles {
         let mut ids = self.id.clone();
         ids.par_sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => SimError::require("particle identity", &pair[0], false, "two particles have it"),
+            Some(pair) => SimError::require("particle identity", &pair[0], false, "is the identity of two particles"),
             None => Ok(()),
         }
     }

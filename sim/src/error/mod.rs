@@ -46,7 +46,7 @@ pub enum SimError {
         source: hdf5::Error,
     },
     /// A snapshot whose content is not what its digests say.
-    #[error("{path}: {dataset} does not match its digest: the file is damaged; an earlier snapshot can be used")]
+    #[error("{path}: {dataset} does not match its digest: the file is damaged; use an earlier snapshot")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum SimError {
     #[error("MPI: {0}")]
     Mpi(String),
     /// A step that no rung of the robustness ladder could save.
-    #[error("step {step}: {fault}, in spite of {tried}; the first is at {cell}")]
+    #[error("step {step}: {fault}, after {tried}; first cell: {cell}")]
     Unphysical {
         /// Root step.
         step: u64,
@@ -88,7 +88,7 @@ pub enum SimError {
     },
     /// Particles that have lost their velocity.
     #[error(
-        "step {step}: {particles} particles are faster than 2000 code units along an axis, or have no finite velocity"
+        "step {step}: {particles} particles have velocities above 2000 code units along an axis, or not finite ones"
     )]
     UnphysicalParticles {
         /// Root step.
@@ -143,7 +143,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Invalid { cells } => write!(f, "{cells} cells are not finite or not positive"),
             Self::Floored { cells, allowed } => {
-                write!(f, "{cells} cells had to be raised to a floor where floor_budget allows {allowed}")
+                write!(f, "{cells} cells were raised to a floor, and floor_budget allows {allowed}")
             }
         }
     }

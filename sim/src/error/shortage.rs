@@ -38,11 +38,11 @@ impl std::fmt::Display for Shortage {
         let place = match self.bound {
             Bound::Limit => "the limit of this run",
             Bound::Device => "free on the device",
-            Bound::Host => "free of the host's memory",
+            Bound::Host => "free on the host",
         };
         write!(
             f,
-            "no room for level {level} to grow: {} cells are wanted on levels 0–{}, which need {:.3} GiB; {:.3} GiB are \
+            "not enough memory to refine level {level}: {} cells on levels 0–{} need {:.3} GiB; {:.3} GiB are \
              {place}",
             cells.join(" + "),
             self.wanted.len() - 1,

@@ -218,21 +218,21 @@ impl FieldSet {
             let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
             let is_word = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
             if !starts || !is_word || name.len() > 32 {
-                let what = "a name has up to 32 of a–z, 0–9 and _, and begins with a letter";
+                let what = "must be a name of up to 32 characters a–z, 0–9 and _ that begins with a letter";
                 return refuse(name, what.into());
             }
             if name.ends_with(DENSITY_SUFFIX) {
-                return refuse(name, format!("a name that ends in {DENSITY_SUFFIX} is that of a scalar's density"));
+                return refuse(name, format!("must not end in {DENSITY_SUFFIX}, the ending of densities of scalars"));
             }
             if ["matter", "dark_matter"].contains(&name) {
-                return refuse(name, "dark matter has a field of that name".into());
+                return refuse(name, "is the name of a field of dark matter; choose another".into());
             }
             let known = FLUID.iter().chain([&DARK_MATTER, &POTENTIAL]).any(|field| field.name == name);
             if known || TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(name)) {
-                return refuse(name, "the gas has a field of that name".into());
+                return refuse(name, "is the name of a field of the gas; choose another".into());
             }
             if scalars.iter().any(|other| other == name) {
-                return refuse(name, "it is named twice".into());
+                return refuse(name, "occurs twice; remove one".into());
             }
             scalars.push(name.into());
         }
@@ -340,9 +340,9 @@ mod tests {
             (&["Metals"][..], "begins with a letter"),
             (&["2nd"], "begins with a letter"),
             (&["a b"], "a–z"),
-            (&["density"], "the gas has"),
-            (&["pres"], "the gas has"),
-            (&["matter"], "dark matter has"),
+            (&["density"], "a field of the gas"),
+            (&["pres"], "a field of the gas"),
+            (&["matter"], "a field of dark matter"),
             (&["metals_density"], "ends in"),
             (&["dye", "dye"], "twice"),
             (&["a", "b", "c", "d", "e", "f", "g", "h", "i"], "at most 8"),

@@ -32,8 +32,8 @@ pub fn unreadable(dataset: &Dataset) -> Option<String> {
     };
     let name_of_dataset = dataset.name();
     Some(format!(
-        "dataset \"{}\" is compressed with {name}, which this program cannot read: write it without compression or with gzip \
-         (h5repack -f NONE in.h5 out.h5)",
+        "dataset \"{}\" is compressed with {name}, which this program cannot read; write it without compression or \
+                       with gzip (h5repack -f NONE in.h5 out.h5)",
         name_of_dataset.trim_start_matches('/')
     ))
 }

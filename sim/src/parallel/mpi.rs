@@ -49,7 +49,11 @@ impl World {
         let world = universe.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
         if threading < Threading::Serialized {
-            return Err(SimError::Mpi("only main threads may communicate, MPI_THREAD_SERIALIZED is needed".into()));
+            return Err(SimError::Mpi(
+                "this MPI supports only calls from the main thread, and MPI_THREAD_SERIALIZED \
+                                      is needed; use another MPI"
+                    .into(),
+            ));
         }
         // what mpiexec of Open MPI, or of MPICH and its kin, tells the processes that it starts
         let told = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().filter_map(|name| std::env::var(name).ok());

@@ -228,22 +228,19 @@ impl Criterion {
         };
         let reason = match self {
             Self::Where { .. } => {
-                "looks at gas, of which there is none: take c.matter_density, the density of all matter, or \
-                 c.dark_matter_density"
+                "needs gas, and the run has none; use c.matter_density (all matter) or c.dark_matter_density"
             }
-            _ => {
-                "looks at gas, of which there is none: take overdensity_above, density_above, particles_above or a region"
-            }
+            _ => "needs gas, and the run has none; use overdensity_above, density_above, particles_above or a region",
         };
         SimError::require("refine", &self.name(), gas || !needs_gas, reason)?;
         let reason = match self {
             Self::Where { .. } => {
-                "looks at dark matter, of which there is none: take c.matter_density, the density of all matter, or add \
-                 dark_matter: true to the initial condition"
+                "needs dark matter, and the run has none; use c.matter_density (all matter), or set dark_matter: \
+                 true in the initial condition"
             }
             _ => {
-                "looks at dark matter, of which there is none: take overdensity_above or mass_above, or add \
-                 dark_matter: true to the initial condition"
+                "needs dark matter, and the run has none; use overdensity_above or mass_above, or set dark_matter: \
+                 true in the initial condition"
             }
         };
         SimError::require("refine", &self.name(), dark_matter || !needs_dark_matter, reason)
@@ -308,7 +305,7 @@ impl Criterion {
             }
             _ => {
                 let remedy = match periodic[farthest] {
-                    true => format!("shift both corners by as much as takes the lower one to {along} % {length}"),
+                    true => format!("shift both corners until the lower one is at {along} % {length}"),
                     false => "move it there".into(),
                 };
                 let reason = format!("lies outside the box: along {along} it must overlap {allowed}; {remedy}");
@@ -367,7 +364,7 @@ impl Criterion {
 
     fn check_within(&self, gravity: bool, nesting: usize) -> Result<(), SimError> {
         let deep = !self.joined().is_empty();
-        let reason = format!("all, any and not stand within each other up to {MAX_NESTING} times");
+        let reason = format!("all, any and not may be nested up to {MAX_NESTING} times");
         SimError::require("refine", &self.name(), !deep || nesting > 0, reason)?;
         self.joined().iter().try_for_each(|one| one.check_within(gravity, nesting.saturating_sub(1)))?;
         let require = |value: f64, good: bool, reason: &str| SimError::require("refine", &value, good, reason);
@@ -389,25 +386,27 @@ impl Criterion {
                 all(thresholds, &|t| t > 0.0, "a relative change across a cell must be positive")
             }
             Self::LohnerAbove { thresholds, filter, .. } => {
-                all(thresholds, &|t| t > 0.0 && t < 1.0, "Löhner's estimator lies between 0 and 1")?;
-                let reason = "the filter of Löhner's estimator must not be negative (0.01 is usual)";
+                all(thresholds, &|t| t > 0.0 && t < 1.0, "Löhner's estimator must lie between 0 and 1")?;
+                let reason = "filter must not be negative; 0.01 is usual";
                 require(*filter, *filter >= 0.0 && filter.is_finite(), reason)
             }
             Self::JeansCellsBelow { thresholds } => {
-                let reason = "needs gas that attracts itself: set gravity: true";
+                let reason = "needs the gravity of the gas; set gravity: true";
                 SimError::require("refine", &"jeans_cells_below", gravity, reason)?;
                 all(thresholds, &|t| t > 0.0, "a number of cells must be positive")
             }
             Self::InsideBox { min, max, .. } => {
                 box_of_points(&[*min, *max].concat(), "a region's corners must be finite")?;
-                (0..3).try_for_each(|a| require(max[a], max[a] > min[a], "a region's max must lie beyond its min"))
+                (0..3).try_for_each(|a| {
+                    require(max[a], max[a] > min[a], "a region's max must exceed its min along every axis")
+                })
             }
             Self::InsideBall { center, radius, .. } => {
                 box_of_points(center, "a region's center must be finite")?;
                 require(*radius, *radius > 0.0 && radius.is_finite(), "a region's radius must be positive")
             }
             Self::All(several) | Self::Any(several) => {
-                SimError::require("refine", &self.name(), !several.is_empty(), "joins no criteria: name at least one")
+                SimError::require("refine", &self.name(), !several.is_empty(), "has no criteria; name at least one")
             }
             Self::Where { .. } | Self::Not(_) => Ok(()),
         }
@@ -523,11 +522,10 @@ mod tests {
             assert_eq!(found(&within(criterion)), fits);
         }
         let error = expression("r0 = density").check_species(false, true).unwrap_err().to_string();
-        let message = "refine = refine_where(|c| …): looks at gas, of which there is none: take c.matter_density";
+        let message = "refine = refine_where(|c| …): needs gas, and the run has none; use c.matter_density";
         assert!(error.starts_with(message), "{error}");
         let error = expression("r0 = dark_matter_density").check_species(true, false).unwrap_err().to_string();
-        let message =
-            "refine = refine_where(|c| …): looks at dark matter, of which there is none: take c.matter_density";
+        let message = "refine = refine_where(|c| …): needs dark matter, and the run has none: take c.matter_density";
         assert!(error.starts_with(message), "{error}");
     }
 
@@ -578,8 +576,8 @@ mod tests {
             (
                 along(0, -4.0, -2.0),
                 "refine = region(#{ min: [-4.0, 0.25, 0.25], max: [-2.0, 0.75, 0.75], level: 1 }): lies outside the box: \
-                 along x it must overlap [-2, 4] (the box and its periodic images); shift both corners by as much as takes \
-                 the lower one to x % 2",
+                 along x it must overlap [-2, 4] (the box and its periodic images); shift both corners until the \
+                 lower one is at x % 2",
             ),
             (along(2, 8.0, 9.0), "along z it must overlap [-4, 8] (the box"),
             (along(1, -1.0, 0.0), "lies outside the box: along y it must overlap [0, 2]; move it there"),
@@ -605,14 +603,14 @@ mod tests {
             (Criterion::LohnerAbove { of: Quantity::Density, thresholds: vec![1.5], filter: 0.01 }, "refine = 1.5: L"),
             (Criterion::InsideBall { center: [0.5; 3], radius: -1.0, level: 1 }, "refine = -1: a region's radius"),
             (Criterion::InsideBox { min: [0.0; 3], max: [1.0, 0.0, 1.0], level: 1 }, "refine = 0: a region's max"),
-            (Criterion::All(Vec::new()), "refine = all: joins no criteria"),
+            (Criterion::All(Vec::new()), "refine = all: has no criteria"),
             (
                 Criterion::Not(Box::new(Criterion::DensityAbove { thresholds: vec![-1.0] })),
                 "refine = -1: a density must not",
             ),
             (
                 (0..13).fold(every_kind().remove(0), |inner, _| Criterion::Not(Box::new(inner))),
-                "refine = not: all, any and not stand within each other up to 12 times",
+                "refine = not: all, any and not may be nested up to 12 times",
             ),
         ];
         for (criterion, message) in refused {

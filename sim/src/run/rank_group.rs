@@ -199,7 +199,10 @@ fn compare(communicator: &Communicator, own: Result<Hardware, String>) -> Result
         let message = match said {
             Err(message) => message.clone(),
             Ok(Hardware { class, .. }) if class != *first.get_or_insert(class) => {
-                format!("its device is {class}, the first rank's is another: what a run computes would depend on them")
+                format!(
+                    "its device is {class}, the first rank's is another, and their results differ; use devices \
+                         of one kind"
+                )
             }
             Ok(_) => continue,
         };

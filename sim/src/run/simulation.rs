@@ -312,7 +312,7 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
     if p.boundary.periodic() != periodic {
         let axes: Vec<&str> = ["x", "y", "z"].into_iter().zip(periodic).filter(|a| a.1).map(|a| a.0).collect();
         let along = if axes.is_empty() { "no axis".into() } else { axes.join(", ") };
-        let reason = format!("the initial state is periodic along {along}: its patches were laid out for that");
+        let reason = format!("the initial state is periodic along {along}; set the same boundary for the run");
         return refuse("boundary", p.boundary.to_string(), reason);
     }
     Ok(())

@@ -29,7 +29,7 @@ impl StartScalars {
         };
         if let Some(lost) = given.scalars().iter().find(|given| !wanted.names().any(|name| name == *given)) {
             let all: Vec<String> = given.scalars().iter().map(|name| format!("{name:?}")).collect();
-            return refuse(lost, format!("the starting state has it: say scalars: [{}]", all.join(", ")));
+            return refuse(lost, format!("the starting snapshot has this scalar; write scalars: [{}]", all.join(", ")));
         }
         let mut sources = Vec::new();
         for (name, initial) in wanted.names().zip(wanted.initial()) {
@@ -38,7 +38,8 @@ impl StartScalars {
                 (None, Some(fraction)) => sources.push(Source::Uniform(fraction)),
                 (None, None) => {
                     let reason = format!(
-                        "the starting state has none: say the mass fraction to start with, scalars: #{{ {name}: 0.02 }}"
+                        "the starting state lacks it; give its initial mass fraction, as in scalars: #{{ {name}: \
+                         0.02 }}"
                     );
                     return refuse(name, reason);
                 }

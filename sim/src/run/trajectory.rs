@@ -206,7 +206,7 @@ impl<T: Real> Run<T> {
                 true => dt_max > SHORTEST_STEP * expansion,
                 false => self.clock.interval(dt_max).end.time > self.clock.time,
             };
-            SimError::require("dt_max", &dt_max, advances, "a step so short would not advance the time")?;
+            SimError::require("dt_max", &dt_max, advances, "is too short to advance the time")?;
         }
         self.restart.steering = steering;
         self.restart.steering_version = (!steering.is_none()).then_some(RECORD_VERSION);

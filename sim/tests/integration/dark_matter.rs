@@ -363,7 +363,7 @@ fn cells_of_many_particles_are_refined() {
         let mut gas = start.clone();
         (gas.header.dark_matter, gas.state.particles) = (None, None);
         let error = Simulation::start(common::device(1), &gas, parameters).err().expect("refused").to_string();
-        assert!(error.contains("refine = particles_above: looks at dark matter, of which there is none"), "{error}");
+        assert!(error.contains("refine = particles_above: needs dark matter, and the run has none"), "{error}");
     }
 }
 
@@ -384,5 +384,5 @@ fn bad_particles_are_refused() {
         said
     };
     assert!(error(&|bad| bad.velocity[1][77] = f32::NAN).contains("velocity = NaN: along y, of particle"));
-    assert!(error(&|bad| bad.id[5] = bad.id[6]).contains("two particles have it"));
+    assert!(error(&|bad| bad.id[5] = bad.id[6]).contains("is the identity of two particles"));
 }

@@ -1,4 +1,4 @@
-//! The upper rungs of the robustness ladder: steps taken again, for floors or for speed, floors, and the stop when they
+//! The upper rungs of the robustness ladder: steps retried, for floors or for speed, floors, and the stop when they
 //! become too many.
 
 use crate::common;

@@ -66,7 +66,7 @@ fn a_run_is_not_steered_beyond_its_parameters() {
     let next = simulation.next_stop();
     for (wrong, message) in [
         (Steering { max_level: Some(5), ..Steering::default() }, "max_level = 5"),
-        (Steering { dt_max: Some(1e-300), ..Steering::default() }, "a step so short would not advance the time"),
+        (Steering { dt_max: Some(1e-300), ..Steering::default() }, "is too short to advance the time"),
     ] {
         let error = simulation.steer(wrong).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");

@@ -97,8 +97,8 @@ impl PartialEq for CudaDevice {
 /// A line for people.
 pub(crate) fn summaries() -> Result<([i32; 2], Vec<Gpu>), String> {
     start_driver()?;
-    let version = cust::CudaApiVersion::get().map_err(|e| format!("the driver does not tell its version ({e:?})"))?;
-    let count = cust::device::Device::num_devices().map_err(|e| format!("the driver finds no GPU ({e:?})"))?;
+    let version = cust::CudaApiVersion::get().map_err(|e| format!("the NVIDIA driver reports no version ({e:?})"))?;
+    let count = cust::device::Device::num_devices().map_err(|e| format!("the NVIDIA driver finds no GPU ({e:?})"))?;
     let summary = |ordinal: u32| {
         let device = cust::device::Device::get_device(ordinal)?;
         Ok(Gpu {
@@ -109,7 +109,7 @@ pub(crate) fn summaries() -> Result<([i32; 2], Vec<Gpu>), String> {
         })
     };
     let all: Result<Vec<_>, cust::error::CudaError> = (0..count).map(summary).collect();
-    Ok(([version.major(), version.minor()], all.map_err(|e| format!("the driver says {e:?}"))?))
+    Ok(([version.major(), version.minor()], all.map_err(|e| format!("the NVIDIA driver reports {e:?}"))?))
 }
 
 fn start_driver() -> Result<(), String> {

@@ -60,7 +60,9 @@ pub(super) fn group_differences(
 ) -> Result<GroupDifferences, String> {
     let (snapshot, from) = common_checkpoint(runs, step)?;
     if !snapshot.header.fields.has_gas() {
-        return Err("groups are compared by their gas, and there is none: compare two checkpoints (--fields)".into());
+        return Err("groups are compared by their gas, and these runs have none; compare two checkpoints \
+        (--fields)"
+            .into());
     }
     let said = |error: PipelineError| error.to_string();
     let device = device.open(class_of(&snapshot.header)).map_err(said)?;
@@ -73,7 +75,7 @@ pub(super) fn group_differences(
         let (found, recorded) = (replay.simulation.state_hash(), &run.records[&step].step.state_hash);
         if found != *recorded {
             return Err(format!(
-                "{} comes to another state than it has recorded at step {step} (hash {found}), from {from}, written on {}, \
+                "{} repeats step {step} with another state than recorded (hash {found}), from {from}, written on {}, \
                  on {}",
                 run.folder.display(),
                 class_of(&snapshot.header),
@@ -95,7 +97,7 @@ fn common_checkpoint(runs: &[RecordedRun; 2], step: u64) -> Result<(Snapshot, St
     let mut shared: Vec<_> =
         checkpoints.filter(|(_, s)| runs.iter().all(|run| run.records.contains_key(&s.step))).collect();
     shared.sort_by_key(|(_, s)| std::cmp::Reverse(s.step));
-    let mut refused = "neither run has a checkpoint before it".to_owned();
+    let mut refused = "neither run has an earlier checkpoint".to_owned();
     for (run, file) in shared {
         match run.snapshot(&file.file) {
             Ok(snapshot) => return Ok((snapshot, run.folder.join(&file.file).display().to_string())),

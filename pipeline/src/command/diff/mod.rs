@@ -29,16 +29,18 @@ pub(super) fn diff(arguments: &cli::Diff) -> Result<(), PipelineError> {
     let (a, b) = (&arguments.a, &arguments.b);
     match (is_file(a)?, is_file(b)?) {
         (true, true) if arguments.stage.is_some() => {
-            Err(PipelineError::Usage("--stage: it chooses a run, and these are snapshots".into()))
+            Err(PipelineError::Usage("--stage chooses a run, and these are snapshots; remove it".into()))
         }
         (true, true) => conclude(&snapshots::compare(arguments)?, arguments),
-        (false, false) if arguments.fields || arguments.power => {
-            Err(PipelineError::Usage("--fields and --power compare two snapshots, and these are folders".into()))
-        }
+        (false, false) if arguments.fields || arguments.power => Err(PipelineError::Usage(
+            "--fields and --power compare snapshots, and these are folders; remove them, or give two snapshots".into(),
+        )),
         (false, false) => conclude(&runs::compare(arguments)?, arguments),
         _ => {
             let (a, b) = (a.display(), b.display());
-            Err(PipelineError::Usage(format!("{a} and {b}: give the folders of two runs, or two snapshot files")))
+            Err(PipelineError::Usage(format!(
+                "{a} and {b} are of different kinds; give the folders of two runs, or two snapshot files"
+            )))
         }
     }
 }

@@ -52,7 +52,8 @@ struct StepDifference {
 pub(super) fn compare(arguments: &cli::Diff) -> Result<RunComparison, PipelineError> {
     let folders = [&arguments.a, &arguments.b].map(|path| (path, CampaignFolder::open(path).ok()));
     if let Some(stage) = arguments.stage.as_ref().filter(|_| folders.iter().all(|(_, campaign)| campaign.is_none())) {
-        let message = format!("--stage {stage}: it chooses a run of a campaign folder, and neither of these is one");
+        let message =
+            format!("--stage {stage} chooses a run of a campaign folder, and neither of these is one; remove it");
         return Err(PipelineError::Usage(message));
     }
     let [a, b] = folders.map(|(path, campaign)| match campaign {
@@ -69,7 +70,7 @@ pub(super) fn compare(arguments: &cli::Diff) -> Result<RunComparison, PipelineEr
             None => "has none".into(),
         };
         let reason =
-            format!("no step is recorded in both runs: this {}, {} {}", shown(a), b.folder.display(), shown(b));
+            format!("no step is recorded in both runs: this one {}, {} {}", shown(a), b.folder.display(), shown(b));
         return Err(PipelineError::input(&a.folder, reason));
     }
     let steps_agree = common.iter().take_while(|(a, b)| a.step.state_hash == b.step.state_hash).count();
@@ -79,7 +80,7 @@ pub(super) fn compare(arguments: &cli::Diff) -> Result<RunComparison, PipelineEr
         b: b.folder.clone(),
         parameters: match (&a.known.identity, &b.known.identity) {
             (Some(a), Some(b)) => differences(a, b),
-            _ => vec!["not known: an older program began one of the runs".into()],
+            _ => vec!["unknown, because an older program began one of the runs".into()],
         },
         steps_agree,
         last_steps: [a.last(), b.last()],
@@ -114,10 +115,10 @@ fn the_run(campaign: &CampaignFolder, stage: Option<&str>) -> Result<PathBuf, Pi
     let path = campaign.path();
     match folders[..] {
         [folder] => Ok(path.join(folder)),
-        [] => Err(PipelineError::input(path, "no run of this campaign has begun, or none that --stage names")),
+        [] => Err(PipelineError::input(path, "no run of this campaign has begun, or no run has the name of --stage")),
         _ => {
             let folders = folders.join(", ");
-            let message = format!("{}: there are several runs, choose one with --stage: {folders}", path.display());
+            let message = format!("{} has several runs; choose one with --stage: {folders}", path.display());
             Err(PipelineError::Usage(message))
         }
     }
@@ -181,11 +182,13 @@ impl Findings for RunComparison {
                 let further = match a.cmp(&b) {
                     std::cmp::Ordering::Equal => format!(", to {}", self.last_moments[0].rounded()),
                     std::cmp::Ordering::Greater => {
-                        format!("; A goes on to step {a}, {}", self.last_moments[0].rounded())
+                        format!("; A continues to step {a}, {}", self.last_moments[0].rounded())
                     }
-                    std::cmp::Ordering::Less => format!("; B goes on to step {b}, {}", self.last_moments[1].rounded()),
+                    std::cmp::Ordering::Less => {
+                        format!("; B continues to step {b}, {}", self.last_moments[1].rounded())
+                    }
                 };
-                lines.push(format!("steps: all {n} that both have agree{further}"));
+                lines.push(format!("steps: all {n} common steps agree{further}"));
             }
         }
         if let Some([a, b]) = self.device_classes.as_ref().filter(|[a, b]| a != b) {
@@ -199,7 +202,7 @@ impl Findings for RunComparison {
     fn verdict(&self) -> Option<String> {
         match (&self.first_difference, self.parameters.is_empty()) {
             (Some(difference), _) => Some(format!("the runs differ from step {} on", difference.step)),
-            (None, false) => Some("the runs differ in parameters, in no step".into()),
+            (None, false) => Some("the runs differ in parameters, but in no step".into()),
             (None, true) => None,
         }
     }

@@ -143,7 +143,7 @@ impl Findings for SnapshotComparison {
         if let Some(fields) = &self.fields {
             let FieldDifferences { common, leaves: [a, b], .. } = fields;
             lines.push(format!(
-                "fields in the {common} leaf cells that both have (A {a}, B {b}), relative to their rms:"
+                "fields in the {common} common leaf cells (A has {a}, B has {b}), relative to their rms:"
             ));
             for field in &fields.fields {
                 let [x, y, z] = field.largest_at.cell;
@@ -161,7 +161,7 @@ impl Findings for SnapshotComparison {
             }));
         }
         if self.equal {
-            lines.push("both show the same, and continue alike".into());
+            lines.push("equal".into());
         }
         lines
     }

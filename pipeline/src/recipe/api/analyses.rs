@@ -143,13 +143,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 return refuse(WITHOUT_PARTICLES, "finder");
             }
             Finder::Peaks(_) if species.is_some_and(|species| !species.gas) => {
-                let message = "finder = \"peaks\": density peaks are those of gas and dark matter together, and there is no \
-                               gas: take finder: \"fof\"";
+                let message = "finder = \"peaks\": density peaks need gas, and the run has none; use finder: \"fof\"";
                 return refuse(message, "finder");
             }
             Finder::Peaks(options) if options.reference == Reference::Critical && !is_comoving(&run.node) => {
-                let message =
-                    "reference = \"critical\": non-comoving coordinates have no critical density; use \"mean\"";
+                let message = "reference = \"critical\": needs comoving coordinates; use \"mean\"";
                 return refuse(message, "reference");
             }
             _ => {}
@@ -178,11 +176,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             options.check(fields.as_ref(), box_of(&run.node)).map_err(|error| refused(name, &error))?;
             if options.field == "dark_matter_density" && !has_dark_matter(&run.node) {
                 let message =
-                    "field = \"dark_matter_density\": the run has no dark matter (dark_matter: true in ic_gaussian)";
+                    "field = \"dark_matter_density\": the run has no dark matter; set dark_matter: true in ic_gaussian";
                 return Err(Refusal::error(name, message, Some("field")));
             }
             if options.field == "potential" && run.node.stage().as_run().is_some_and(|run| !run.parameters.gravity) {
-                let message = "field = \"potential\": the run has gravity: false, and so no potential";
+                let message = "field = \"potential\": the run has no potential; set gravity: true";
                 return Err(Refusal::error(name, message, Some("field")));
             }
             Ok(Maps { outputs, map: MapWithTable { view, options }, style })
@@ -196,7 +194,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         let of_gas = gas && options.species != Species::DarkMatter;
         if of_gas && options.level > usize::from(finest) {
             let message = format!(
-                "level = {}: the run's gas has no finer cells than those of max_level = {finest}",
+                "level = {}: must be at most the run's max_level = {finest}, the level of its finest gas cells",
                 options.level
             );
             return Err(Refusal::error(name, message, Some("level")));
@@ -212,8 +210,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     });
     with_options(engine, "density_pdf", |name, options, outputs, run| {
         if !has_gas(&run.node) {
-            let message = "the distribution is that of gas, of which there is none: measure \
-                           snapshot.histogram(\"matter_density\")";
+            let message = "needs gas, and the run has none; use snapshot.histogram(\"matter_density\") in measure";
             return Err(Refusal::error(name, message, None));
         }
         let options: PdfOptions = decode_with(name, options, &COMMON)?;
@@ -234,9 +231,9 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
 }
 
 /// What is said where there are no particles to link.
-const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends are particles of dark matter, and the run has none \
-                                 (dark_matter: true in ic_gaussian makes them); density peaks of the gas are found with \
-                                 finder: \"peaks\"";
+const WITHOUT_PARTICLES: &str = "finder = \"fof\": friends of friends need dark matter, and the run has none; set \
+                                                 dark_matter: true in ic_gaussian, or use finder: \"peaks\" for \
+                                                 density peaks of the gas";
 
 /// The mesh that a run or what is made of it begins with, if it is known.
 fn initial_of(node: &Node) -> Option<&InitialCondition> {
@@ -293,13 +290,11 @@ fn mass_function(
 ) -> Bound<Analysis> {
     const FUNCTION: &str = "mass_function";
     if halos.stage().kind() != HALOS {
-        let message =
-            format!("it counts the halos of halos(RUN, #{{ … }}), or those of a run, not {}", halos.stage().kind());
+        let message = format!("needs halos(RUN, #{{ … }}) or a run, not {}", halos.stage().kind());
         return Err(Refusal::error(FUNCTION, message, None));
     }
     if !halos.inputs().iter().all(is_comoving) {
-        let message =
-            "the run is in non-comoving coordinates, where masses have no mean matter density to be compared to";
+        let message = "the run has non-comoving coordinates, and the mass function needs a cosmology";
         return Err(Refusal::error(FUNCTION, message, None));
     }
     let call = Call::new(FUNCTION, vec![halos.clone()], options)?;
@@ -324,7 +319,8 @@ fn mass_function(
         };
         if options.definition == MassDefinition::Fof && is_of_peaks {
             let message =
-                "definition = \"fof\": the halos are spheres around density peaks: find them with finder: \"fof\"";
+                "definition = \"fof\": needs friends-of-friends halos, and these are density peaks; set finder: \
+                                     \"fof\" in halos";
             return Err(Refusal::error(FUNCTION, message, Some("definition")));
         }
         let of_run = || match initial_of(&halos)? {
@@ -346,7 +342,7 @@ fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -
     });
     let runs = runs.collect::<Bound<Vec<_>>>()?;
     if runs.is_empty() {
-        return Err(Refusal::error("refinement_ratio", "the list has no runs: name at least one", None));
+        return Err(Refusal::error("refinement_ratio", "the list is empty; give at least one run", None));
     }
     let call = Call::new("refinement_ratio", runs.clone(), options)?;
     let node = call.stage(&context, move |options, _| {
@@ -358,7 +354,7 @@ fn refinement_ratio(context: NativeCallContext<'_>, runs: Array, options: Map) -
 
 fn compare(context: NativeCallContext<'_>, run: Run, options: Map) -> Bound<Analysis> {
     if run.node.decision().is_some() {
-        let message = "options of the run are known later, and with them its solution: call compare in then(…)";
+        let message = "the solution depends on options of the run that are not known yet; call compare in then(…)";
         return Err(Refusal::error("compare", message, None));
     }
     let call = Call::new("compare", vec![run.node.clone()], options)?;
@@ -371,7 +367,7 @@ fn compared(run: &Run, mut options: Map) -> Bound<Node> {
         decode_with::<Common>("compare", options, &[NAME])?;
     }
     let problem = run.problem.clone().ok_or_else(|| {
-        let message = "the run has no solution to compare with: it does not start from problem(\"name\", #{ … })";
+        let message = "the run has no solution to compare with; start it from problem(\"name\", #{ … })";
         Refusal::error("compare", message, None)
     })?;
     let parameters = run.node.stage().parameters()["run"].clone();
@@ -404,7 +400,7 @@ pub(super) fn selection(name: &str, run: &Run, options: &mut Map) -> Bound<Selec
         (None, None) => return Ok(Selection::Last),
         (Some(value), None) => ("at_z", Selection::decode(value, Moment::Redshift)),
         (None, Some(value)) => ("at_t", Selection::decode(value, Moment::Time)),
-        (Some(_), Some(_)) => return Err(refuse("at_t", "there is an at_z too; a run counts one of them".into())),
+        (Some(_), Some(_)) => return Err(refuse("at_t", "at_z and at_t exclude each other; remove one".into())),
     };
     let selection = selection.map_err(|message| refuse(key, message))?;
     if let (Selection::At(moments), Some(outputs)) = (&selection, &run.outputs)

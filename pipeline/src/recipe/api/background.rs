@@ -173,7 +173,7 @@ fn at_redshift(name: &str, function: AtRedshift, cosmology: &Cosmology, z: f64) 
         return Err(Refusal::error(name, format!("z = {z}: must lie between 0 and {FURTHEST}"), None));
     }
     let value = function(cosmology, 1.0 / (1.0 + z));
-    let turned = || Refusal::error(name, format!("z = {z}: the universe of this cosmology never was so small"), None);
+    let turned = || Refusal::error(name, format!("z = {z}: this cosmology has no such redshift"), None);
     value.is_finite().then_some(value).ok_or_else(turned)
 }
 

@@ -90,11 +90,7 @@ fn run(campaign: &mut CampaignView, name: ImmutableString) -> Bound<RunView> {
     let refuse = |message| Refusal::error("run", message, None);
     find("run", &campaign.runs, &campaign.others.0, RunView::called, &name).cloned().map_err(|message| {
         let is_analysis = campaign.analyses.iter().any(|analysis| analysis.called.is(&name));
-        refuse(if is_analysis {
-            format!("\"{name}\" is no run: CAMPAIGN.result(\"{name}\") has its result")
-        } else {
-            message
-        })
+        refuse(if is_analysis { format!("\"{name}\" is not a run; use CAMPAIGN.result(\"{name}\")") } else { message })
     })
 }
 
@@ -104,7 +100,7 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
     let (analyses, others) = (&campaign.analyses, &campaign.others.1);
     let found = find("measurement or analysis", analyses, others, |one| &one.called, &name).map_err(|message| {
         let is_run = campaign.runs.iter().any(|run| run.called().is(&name));
-        refuse(if is_run { format!("\"{name}\" is a run: CAMPAIGN.run(\"{name}\")") } else { message })
+        refuse(if is_run { format!("\"{name}\" is a run; use CAMPAIGN.run(\"{name}\")") } else { message })
     })?;
     let left = found.left.as_ref().map_err(|hindrance| {
         let others: Vec<&str> =
@@ -112,7 +108,7 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
         let others = if others.is_empty() {
             String::new()
         } else {
-            format!("; another recipe or version has left {}: ask for it by that name", others.join(", "))
+            format!("; use {}, which another recipe or version made, by that name", others.join(", "))
         };
         refuse(format!("\"{}\" is not done{hindrance}{others}", found.called.name))
     })?;

@@ -146,7 +146,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     );
     register_with_options!(engine, "then", then, context: NativeCallContext, analysis: Analysis; closure: FnPtr);
     let refuse = || -> Bound<Further> {
-        let message = "a run has snapshots and no result to decide on: measure it, and decide on the measurement";
+        let message = "a run has no result; use a measurement of it";
         Err(Refusal::error("then", message, None))
     };
     engine.register_fn("then", move |_: Run, _: FnPtr| refuse());
@@ -171,7 +171,7 @@ fn then(context: NativeCallContext<'_>, analysis: Analysis, mut options: Map, cl
 /// `MEASUREMENT.name`: a value that is known once the measurement is done.
 fn measured(analysis: &Analysis, name: &str) -> Bound<Measured> {
     if !["measure", "combine"].contains(&analysis.0.stage().kind()) {
-        let message = "only the results of measure and combine have values that a recipe can name";
+        let message = "only results of measure and combine have named values";
         return Err(Refusal::error(name, message, None));
     }
     Ok(Measured { node: analysis.0.clone(), path: vec![name.into()] })
@@ -185,7 +185,7 @@ fn closure_of(
     closure: FnPtr,
 ) -> Bound<Closure> {
     if !is_file_name(name) {
-        let message = format!("the name \"{name}\" becomes a folder's: use letters, digits, - and _");
+        let message = format!("the name \"{name}\" becomes a folder name; use only letters, digits, - and _");
         return Err(Refusal::error(function, message, None));
     }
     let captured = captured(function, session, context, closure, 1)?;

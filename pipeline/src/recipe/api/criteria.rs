@@ -135,7 +135,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 })
             })?;
             if criteria.is_empty() {
-                return Err(Refusal::error(name, "the list has no criteria: name at least one", None));
+                return Err(Refusal::error(name, "the list is empty; give at least one criterion", None));
             }
             joined(name, criteria.into())
         });

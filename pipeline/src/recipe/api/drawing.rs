@@ -58,7 +58,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>, folder: &Pat
 /// A table or a plot with its name, which is no option here.
 fn named<T: DeserializeOwned>(function: &str, name: &ImmutableString, mut options: Map) -> Bound<T> {
     if options.contains_key("name") {
-        let message = format!("the name is what comes first: {function}(\"name\", #{{ … }})");
+        let message = format!("the first argument must be the name: {function}(\"name\", #{{ … }})");
         return Err(Refusal::error(function, message, Some("name")));
     }
     options.insert("name".into(), name.clone().into());
@@ -75,7 +75,7 @@ impl Drawing {
         undeclared.map_err(before)?;
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if !written.insert(file.clone()) {
-            return Err(refuse(format!("this script has written {file} already: give each a name of its own")));
+            return Err(refuse(format!("this script has already written {file}; use another name")));
         }
         let path = self.folder.join(file);
         let folder = std::fs::create_dir_all(&self.folder).map_err(PipelineError::io(&self.folder));

@@ -118,7 +118,7 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
         Some(value) => Some(
             value
                 .try_cast::<Cosmology>()
-                .ok_or_else(|| refuse("cosmology", "cosmology: give what cosmology(#{ … }) returns".into()))?,
+                .ok_or_else(|| refuse("cosmology", "cosmology: expected the value of cosmology(#{ … })".into()))?,
         ),
     };
     let o: FormulaOptions = decode_with("ic_function", options, &["cosmology"])?;
@@ -128,7 +128,8 @@ fn setup(mut options: Map) -> Bound<(Setup, f64)> {
     };
     let (is, other) = if cosmology.is_some() { ("with", "non-comoving") } else { ("without", "comoving") };
     if let Some((key, _)) = others.iter().find(|(_, value)| value.is_some()) {
-        let what = format!("{key} belongs to {other} coordinates; {is} a cosmology say {} and {}", length.0, start.0);
+        let what =
+            format!("{key} is an option of {other} coordinates; {is} a cosmology use {} and {}", length.0, start.0);
         return Err(refuse(key, what));
     }
     let missing = |(key, value): (&str, Option<f64>)| {

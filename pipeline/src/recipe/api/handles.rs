@@ -126,7 +126,7 @@ fn takes(function: &str, context: &NativeCallContext<'_>, closure: &FnPtr, argum
     };
     match (0..=MOST_PARAMETERS).find(|count| has(*count)) {
         Some(count) if !has(arguments) => {
-            let message = format!("the closure has {count} parameters, and is called with {arguments}");
+            let message = format!("the closure has {count} parameters, but is called with {arguments}");
             Err(Refusal::because(Cause::Text, function, message, None))
         }
         _ => Ok(()),
@@ -184,8 +184,8 @@ fn captured_value(function: &str, session: &Session, value: &Dynamic) -> Bound<V
     }
     to_json(value).map_err(|(_, what)| {
         let message = format!(
-            "the closure captures {what}; it may use numbers, texts, truth values, lists and maps of these, closures, \
-             cosmologies and stages"
+            "the closure captures {what}; it can capture only numbers, texts, truth values, lists and maps of these, \
+             closures, cosmologies and stages"
         );
         Refusal::error(function, message, None)
     })
@@ -223,7 +223,7 @@ pub(super) fn name_of(function: &str, options: &mut Map) -> Bound<Option<String>
     let is_line = |name: &String| !name.trim().is_empty() && !name.chars().any(char::is_control);
     match name {
         Some(name) if !is_line(&name) || name.chars().count() > NAME_LENGTH => {
-            let message = format!("name = {name:?}: give one line of up to {NAME_LENGTH} characters");
+            let message = format!("name = {name:?}: must be one line of up to {NAME_LENGTH} characters");
             Err(Refusal::error(function, message, Some(NAME)))
         }
         name => Ok(name.map(|name| name.trim().to_owned())),
@@ -235,11 +235,13 @@ pub(super) fn stages_of(function: &str, stages: &Array) -> Bound<Vec<Node>> {
     let mut nodes = Vec::new();
     collect(function, stages, &mut nodes)?;
     if nodes.is_empty() {
-        return Err(Refusal::error(function, "there are no stages in the list", None));
+        return Err(Refusal::error(function, "the list is empty; give at least one stage", None));
     }
     let further = nodes.iter().find(|node| function != "campaign" && node.stage().kind() == THEN);
     match further {
-        Some(_) => Err(Refusal::error(function, "what then decides on has no result of its own to read", None)),
+        Some(_) => {
+            Err(Refusal::error(function, "the stage that then decides on has no result; use a measurement", None))
+        }
         None => Ok(nodes),
     }
 }
@@ -251,8 +253,14 @@ pub(crate) fn nodes_of(function: &str, value: &Dynamic) -> Bound<Vec<Node>> {
         collect(function, &list, &mut nodes)?;
     } else if !value.is_unit() {
         let what = plain(value.type_name());
-        let none =
-            || Refusal::because(Cause::Text, function, format!("the closure gave {what}; give a list of stages"), None);
+        let none = || {
+            Refusal::because(
+                Cause::Text,
+                function,
+                format!("the closure returned {what}, expected a list of stages"),
+                None,
+            )
+        };
         nodes.push(node_of(value).ok_or_else(none)?);
     }
     Ok(nodes)
@@ -275,7 +283,7 @@ fn collect(function: &str, stages: &Array, nodes: &mut Vec<Node>) -> Bound<()> {
 /// A file that a recipe names in a call of `function`: relative to the recipe's folder.
 pub(super) fn input_path(function: &str, session: &Session, file: &str) -> Bound<PathBuf> {
     if file.contains('\0') {
-        let message = format!("{file:?}: no file has such a name; leave out \\0, which ends a name for the system");
+        let message = format!("{file:?}: a file name cannot contain \\0; remove it");
         return Err(Refusal::error(function, message, None));
     }
     Ok(session.source.path.parent().map_or_else(|| PathBuf::from(file), |folder| folder.join(file)))

@@ -111,6 +111,6 @@ fn closure_in(options: &mut Map, key: &'static str) -> Bound<Option<FnPtr>> {
     let Some(value) = options.get_mut(key).filter(|value| !value.is_unit()) else { return Ok(None) };
     let value = std::mem::replace(value, Dynamic::from(String::new()));
     let what = plain(value.type_name());
-    let refuse = || Refusal::error("evolve", format!("{key}: {what} is no closure; write {key}: |…| …"), Some(key));
+    let refuse = || Refusal::error("evolve", format!("{key}: {what} is not a closure; write {key}: |…| …"), Some(key));
     value.try_cast::<FnPtr>().ok_or_else(refuse).map(Some)
 }

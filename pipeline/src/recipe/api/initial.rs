@@ -46,11 +46,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
             if !(options.gas || options.dark_matter) {
-                let message = "gas: false leaves nothing: set dark_matter: true";
+                let message = "gas: false without dark matter is an empty universe; set dark_matter: true";
                 return Err(Refusal::error("ic_gaussian", message, Some("gas")));
             }
             if options.baryons_only && (options.dark_matter || !options.gas) {
-                let message = "baryons_only: true is gas without dark matter: leave it out, or dark_matter and gas";
+                let message = "baryons_only: true excludes dark matter; remove it, or dark_matter and gas";
                 return Err(Refusal::error("ic_gaussian", message, Some("baryons_only")));
             }
             if let Some(source) = &mut options.species_transfer {
@@ -99,8 +99,8 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
 }
 
 /// What to do about gas that has all of omega_m.
-const TELL: &str =
-    "set dark_matter: true (with gas: false for dark matter alone), or baryons_only: true if all matter is to be gas";
+const TELL: &str = "set dark_matter: true, with gas: false for dark matter alone, or baryons_only: true for gas with \
+                    the mass of all matter";
 
 /// Reads a table of the linear spectrum, if it is there, and warns of what it seems to hold instead.
 pub(super) fn check_power(

@@ -102,7 +102,7 @@ pub(super) fn refuse(function: &str, options: &Map) -> Bound<()> {
 /// What to do where `function` needs a value before it is known.
 pub(super) fn known_later(function: &str, need: &Measured) -> String {
     format!(
-        "{} is known once its stage is done, and the recipe needs it before: call {function} in then({}, |result| …)",
+        "{} is known only after its stage; call {function} in then({}, |result| …)",
         need.name(),
         need.node.stage().label(),
     )

@@ -177,7 +177,7 @@ fn at(run: &mut RunView, when: f64) -> Bound<SnapshotView> {
     };
     let found = moments.iter().zip(run.outputs.iter()).position(is_it);
     let missing = || {
-        let message = format!("no output at {when}; there are {}", list(&moments));
+        let message = format!("no output at {when}; available: {}", list(&moments));
         Refusal::because(Cause::Fields, "snapshot", message, None)
     };
     match found {
@@ -192,7 +192,7 @@ fn output(run: &mut RunView, n: i64) -> Bound<SnapshotView> {
     let found = usize::try_from(place).ok().and_then(|place| run.outputs.get(place));
     match found {
         None if count > 0 => {
-            Err(Refusal::error("output", format!("no output {n}: they count from 0 to {}", count - 1), None))
+            Err(Refusal::error("output", format!("no output {n}; outputs are numbered from 0 to {}", count - 1), None))
         }
         found => snapshot("output", run, found),
     }
@@ -277,9 +277,9 @@ mod tests {
         for when in [1.0 / 3.0, run.moments()[0].value()] {
             assert!(!refused(when, &mut run).contains("no output at"), "{when}");
         }
-        assert!(refused(0.333, &mut run).contains("no output at 0.333; there are z = 0.3333"));
+        assert!(refused(0.333, &mut run).contains("no output at 0.333; available: z = 0.3333"));
         let mut close = RunView::new(&[1.000_04, 1.000_01, 0.9].map(input), &Snapshots::default());
-        assert!(refused(1.0, &mut close).contains("no output at 1; there are z = 1.00004, 1.00001, 0.9"));
+        assert!(refused(1.0, &mut close).contains("no output at 1; available: z = 1.00004, 1.00001, 0.9"));
         assert!(!refused(1.000_01, &mut close).contains("no output at"));
     }
 }

@@ -54,8 +54,8 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     let evolve_saved = move |context: NativeCallContext, saved: Run, mut options: Map| -> Bound<Run> {
         if saved.node.stage().kind() != SAVED {
-            let message = "a run cannot start from another run of the same recipe: extend its end, or start from \
-                           one of its files with from_snapshot(\"file\")";
+            let message = "a run cannot start from another run of the same recipe; extend its end, or start from one \
+                           of its files with from_snapshot(\"file\")";
             return Err(Refusal::error("evolve", message, None));
         }
         let hooks = hooks(&shared, &context, &mut options)?;
@@ -111,9 +111,8 @@ fn from_initial(
             Initial::Mesh { facts, .. } => match scalars.first() {
                 None => Origin::Initial(facts),
                 Some((name, _)) => {
-                    let message = format!(
-                        "scalars: a closure gives {name} where gas comes from ic_function or problem; give a number here"
-                    );
+                    let message =
+                        format!("scalars: {name} can be a closure only after ic_function or problem; give a number");
                     return Err(Refusal::error("evolve", message, Some("scalars")));
                 }
             },
@@ -179,12 +178,13 @@ fn run(inputs: Vec<Node>, origin: Origin, hooks: Hooks, mut options: Map) -> Bou
     };
     if let Some(name) = lacking {
         let message = format!(
-            "scalars: {name} has no mass fraction to start with: say scalars: #{{ {name}: 0.02 }}, or a closure |x, y, z|"
+            "scalars: {name} has no initial mass fraction; give one, scalars: #{{ {name}: 0.02 }}, or a closure |x, \
+             y, z|"
         );
         return Err(refuse(("scalars", message)));
     }
     if lacks_levels && parameters.max_level == 0 {
-        let message = "there are criteria, but no max_level, and without levels nothing is refined: add max_level: 3";
+        let message = "refine has no effect without max_level; add max_level: 3";
         return Err(refuse(("refine", message.into())));
     }
     if parameters.coordinates != end.coordinates() {

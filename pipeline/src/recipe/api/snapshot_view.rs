@@ -204,7 +204,7 @@ fn comoving<'a>(view: &'a SnapshotView, name: &str) -> Bound<&'a SnapshotHeader>
     match header.coordinates {
         Coordinates::Comoving => Ok(header),
         Coordinates::Plain => {
-            let message = "the snapshot is in non-comoving coordinates: it has t and box";
+            let message = "the snapshot has non-comoving coordinates; use t and box";
             Err(Refusal::because(Cause::Fields, name, message, None))
         }
     }
@@ -272,7 +272,7 @@ fn value(view: &mut SnapshotView, name: ImmutableString, position: Array) -> Bou
     let number = |value: &Dynamic| value.as_float().or_else(|_| value.as_int().map(|n| n as f64)).ok();
     let position: Option<Vec<f64>> = position.iter().map(|entry| number(entry).filter(|n| n.is_finite())).collect();
     let position = position.and_then(|p| <[f64; 3]>::try_from(p).ok());
-    let position = position.ok_or_else(|| refuse(&"the position is not a list of three finite numbers"))?;
+    let position = position.ok_or_else(|| refuse(&"the position must be a list of three finite numbers"))?;
     let (lengths, periodic) = (view.0.box_lengths(), view.0.state.tree.periodic());
     let position = position_in_box("position", position, lengths, periodic).map_err(|e| refuse(&e))?;
     Ok(field.value(&Gas::new(&view.0), &cells::leaf_at(&view.0, position)))

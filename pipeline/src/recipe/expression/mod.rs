@@ -105,7 +105,7 @@ impl Expression {
                 builder.finish(result.value).map(Some).map_err(|error| Refusal::error(&self.function, error, None))
             }
             kind => {
-                let message = format!("the closure gives {}: end it with a comparison", kind.name());
+                let message = format!("the closure returns {}; end it with a comparison", kind.name());
                 let last = self.body.last().map_or(Position::NONE, walk::position);
                 Err(Refusal::error_at(&self.function, message, last))
             }
@@ -118,7 +118,7 @@ impl Expression {
         match (result.kind, builder.constant_of(result.value)) {
             (Kind::Whole | Kind::Real, Some(number)) => Ok(Some(number)),
             (Kind::Unknown, _) => Ok(None),
-            _ => Err(Refusal::error(&self.function, "the closure gives no number", None)),
+            _ => Err(Refusal::error(&self.function, "the closure returns no number", None)),
         }
     }
 

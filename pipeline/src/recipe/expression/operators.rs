@@ -75,7 +75,7 @@ impl Walk {
             "-" if numbers => Ok(self.make(Op::Subtract, &values, kind)),
             "*" if numbers => Ok(self.make(Op::Multiply, &values, kind)),
             "/" | "%" if kind == Kind::Whole && self.builder.constant_of(y.value) == Some(0.0) => {
-                Err(Wrong::at(position, "a whole number is divided by zero"))
+                Err(Wrong::at(position, "a whole number cannot be divided by zero"))
             }
             "/" if numbers => {
                 let ratio = self.make(Op::Divide, &values, kind);
@@ -84,7 +84,7 @@ impl Walk {
             }
             "%" if numbers => Ok(self.make(Op::Remainder, &values, kind)),
             "**" if kind == Kind::Whole && self.builder.constant_of(y.value).is_some_and(|y| y < 0.0) => {
-                Err(Wrong::at(position, "a whole number has no negative power: write a real one, 2.0"))
+                Err(Wrong::at(position, "a whole number cannot have a negative exponent; write a real number, as 2.0"))
             }
             "**" if numbers => Ok(self.make(Op::Power, &values, kind)),
             "<" if numbers => Ok(self.truth(Op::Less, &values)),

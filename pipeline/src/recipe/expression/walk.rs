@@ -91,7 +91,7 @@ impl Walk {
     pub(super) fn block(&mut self, statements: &[Stmt], start: Position) -> Result<Typed, Wrong> {
         let visible = self.names.len();
         let Some((last, before)) = statements.split_last() else {
-            return Err(Wrong::at(start, "the block is empty: it must give a value"));
+            return Err(Wrong::at(start, "the block is empty, but must return a value"));
         };
         for statement in before {
             match statement {
@@ -120,7 +120,7 @@ impl Walk {
             Stmt::If(parts, position) => self.choice(&parts.expr, &parts.body, &parts.branch, *position),
             Stmt::Return(Some(expression), flags, _) if !flags.contains(ASTFlags::BREAK) => self.expression(expression),
             Stmt::Var(_, _, position) | Stmt::Noop(position) => {
-                Err(Wrong::at(*position, "the last statement must give a value, without a semicolon"))
+                Err(Wrong::at(*position, "the last statement must return a value; remove its semicolon"))
             }
             other => Err(not_in_a_criterion(other)),
         }
@@ -140,7 +140,7 @@ impl Walk {
             return Err(Wrong::at(condition.start_position(), message));
         }
         if otherwise.is_empty() {
-            return Err(Wrong::at(position, "\"if\" needs an \"else\" here: it must give a value either way"));
+            return Err(Wrong::at(position, "\"if\" needs an \"else\" here, because it must return a value"));
         }
         let x = self.block(then.statements(), then.position())?;
         let y = self.block(otherwise.statements(), otherwise.position())?;
@@ -148,7 +148,7 @@ impl Walk {
             return Ok(unknown);
         }
         if x.kind != y.kind {
-            let message = format!("\"if\" gives {} or {}: it must be one of them", x.kind.name(), y.kind.name());
+            let message = format!("\"if\" returns {} or {}; make both the same type", x.kind.name(), y.kind.name());
             return Err(Wrong::at(position, message));
         }
         Ok(Typed { value: self.builder.push(Op::Select, &[chosen.value, x.value, y.value]), kind: x.kind })
@@ -158,7 +158,7 @@ impl Walk {
         let place = expression.position();
         match expression {
             Expr::IntegerConstant(number, _) if number.abs() > LARGEST_WHOLE => {
-                Err(Wrong::at(place, format!("{number} is too large for a whole number: write {number}.0")))
+                Err(Wrong::at(place, format!("{number} is too large for a whole number; write {number}.0")))
             }
             Expr::IntegerConstant(number, _) => Ok(self.number(*number as f64, Kind::Whole)),
             Expr::FloatConstant(number, _) => Ok(self.number(**number, Kind::Real)),
@@ -209,12 +209,12 @@ impl Walk {
         match binding {
             Binding::Value(value) => Ok(value),
             Binding::Cell => {
-                let message = format!("\"{name}\" is the cell: name one of its fields, as in {name}.density");
+                let message = format!("\"{name}\" is the cell; use one of its fields, as in {name}.density");
                 Err(Wrong::at(position, message))
             }
             other => {
                 let what = other.words();
-                let message = format!("\"{name}\" is {what}: only numbers and truth values can be used in a criterion");
+                let message = format!("\"{name}\" is {what}; a criterion can use only numbers and truth values");
                 Err(Wrong::at(position, message))
             }
         }
@@ -298,15 +298,15 @@ impl Walk {
             return Ok(Binding::Value(typed));
         }
         let number = self.builder.constant_of(typed.value).filter(|_| typed.kind == Kind::Whole);
-        let number =
-            number.ok_or_else(|| Wrong::at(position, "an index must be a whole number, the same in all cells"))?;
+        let number = number
+            .ok_or_else(|| Wrong::at(position, "an index must be a whole number that is the same in all cells"))?;
         let Some(list) = data.read_lock::<Array>() else {
             return Err(Wrong::at(position, format!("{} has no entry {number}", plain(data.type_name()))));
         };
         let from_start = if number < 0.0 { number + list.len() as f64 } else { number };
         let entry = Some(from_start).filter(|n| *n >= 0.0).and_then(|n| list.get(n as usize));
         let value = entry.ok_or_else(|| {
-            Wrong::at(position, format!("the list has no entry {number}: there are {}, counted from 0", list.len()))
+            Wrong::at(position, format!("the list has no entry {number}; it has {}, counted from 0", list.len()))
         })?;
         Ok(self.captured(value))
     }
@@ -363,9 +363,9 @@ fn not_in_a_criterion(statement: &Stmt) -> Wrong {
         _ => "this statement",
     };
     let hint = if matches!(statement, Stmt::Expr(_) | Stmt::FnCall(..) | Stmt::If(..) | Stmt::Block(_)) {
-        "only the last statement gives a value"
+        "only the last statement may return a value"
     } else {
-        "give names to values with let and end with a comparison"
+        "use let and end with a comparison"
     };
     Wrong::at(position(statement), format!("{what} cannot be used in a criterion: {hint}"))
 }

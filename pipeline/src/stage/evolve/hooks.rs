@@ -76,7 +76,9 @@ impl Hooks {
         let Some(rule) = &self.stop_when else { return Ok(false) };
         match rule.ask(step(record), work)? {
             Value::Bool(met) => Ok(met),
-            other => Err(rule.refused(Cause::Text, format!("the closure gave {other}; give true or false"), work)),
+            other => {
+                Err(rule.refused(Cause::Text, format!("the closure returned {other}, expected true or false"), work))
+            }
         }
     }
 

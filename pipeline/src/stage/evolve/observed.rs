@@ -115,7 +115,7 @@ impl Observed {
             Err(PipelineError::Recipe(error)) => {
                 let late = error.is_late;
                 if self.failed.insert(hook.function, !late).is_none() {
-                    let rest = if late { "it is not asked again" } else { "further failures are in the log as debug" };
+                    let rest = if late { "it is not called again" } else { "further failures are only in log.txt" };
                     tracing::warn!("step {step} is not observed; {rest}:\n{error}");
                 } else {
                     tracing::debug!("step {step} is not observed: {}", error.message);

@@ -108,14 +108,17 @@ impl Extent {
             return Err(("", format!("the option \"{name}_end\" is missing")));
         };
         if let Some(late) = outputs.iter().find(|m| m.now() > end.now()) {
-            let what = format!("an output at {late} lies after {}_end = {}", end.symbol(), end.value());
+            let what = format!("an output at {late} is after {}_end = {}", end.symbol(), end.value());
             return Err(("outputs", what));
         }
         if self.checkpoints.keep == 0 {
-            return Err(("checkpoints", "keep = 0: at least one checkpoint has to stay".into()));
+            return Err(("checkpoints", "keep = 0: must be at least 1".into()));
         }
         if self.checkpoints.every_minutes.is_nan() || self.checkpoints.every_minutes < 0.0 {
-            return Err(("checkpoints", format!("every_minutes = {} is no time", self.checkpoints.every_minutes)));
+            return Err((
+                "checkpoints",
+                format!("every_minutes = {}: must be positive", self.checkpoints.every_minutes),
+            ));
         }
         let mut outputs = outputs;
         outputs.push(end);
@@ -136,7 +139,7 @@ impl Extent {
             let coordinates = other.coordinates_name();
             let (is, not) = (other.symbol(), moment.symbol());
             let what = format!(
-                "{moment}, but {of} in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and \
+                "{moment}, but {of} in {coordinates} coordinates; use {is}_end and at_{is} instead of {not}_end and \
                  at_{not}"
             );
             return Err((name, what));
@@ -162,7 +165,10 @@ pub(crate) fn check(p: &RunParameters, start: Option<&StartFacts>) -> Result<(),
         return Err((name, format!("{name} = {value}: {reason}")));
     }
     if p.max_level > 0 && p.refine.is_empty() {
-        let what = format!("max_level = {}, but no criterion: add refine: density_above(…) or another", p.max_level);
+        let what = format!(
+            "max_level = {} has no effect without a criterion; add refine: density_above(…) or another",
+            p.max_level
+        );
         return Err(("max_level", what));
     }
     Ok(())

@@ -10,8 +10,8 @@ use crate::stage::work::Work;
 use comove_sim::records::{RECORD_VERSION, StepRecord};
 
 /// Why a stop rule cannot be asked of a record without the density of all matter.
-const OLDER: &str = "the record is by an older version of comove, which noted the density of the gas alone, so the stop rule \
-                     cannot be asked of it: do the run again (--force evolve), or take the rule out";
+const OLDER: &str = "the stop rule cannot be evaluated, because an older comove recorded only the density of the \
+                     gas; compute the run again (--force evolve), or remove stop_when";
 
 impl Evolve {
     /// The stop rule as the ledger knows it: its text, the values that it has captured, and where there may be dark matter
@@ -67,8 +67,8 @@ impl Evolve {
         let lacks = |step: u64, asked: u64| step > asked + 1 && !(may_begin_later && asked == 0);
         let lost = |step: u64| {
             let reason = format!(
-                "the record of step {step} is missing or damaged, so the stop rule cannot be asked of it: do the run \
-                 again (--force evolve), or take the rule out"
+                "the record of step {step} is missing or damaged, so the stop rule cannot be evaluated; compute the \
+                 run again (--force evolve), or remove stop_when"
             );
             Err(PipelineError::input(&work.path(steps::FILE), reason))
         };
@@ -109,7 +109,7 @@ impl Evolve {
     /// Enters into the ledger that the stop rule is met by a step.
     pub(crate) fn rule_met(&self, record: &StepRecord, work: &Work<'_>) -> Result<(), PipelineError> {
         let moment = Moment::after(record);
-        tracing::info!("the stop rule is met at step {} ({})", record.step, moment.rounded());
+        tracing::info!("the stop rule ends the run at step {} ({})", record.step, moment.rounded());
         let rule = self.rule().expect("it is met");
         work.record(Event::StopRuleMet { fingerprint: work.fingerprint.into(), rule, step: record.step, moment })
     }

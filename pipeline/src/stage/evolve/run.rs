@@ -167,9 +167,13 @@ impl Evolve {
         let first = *self.missing(history).first()?;
         let before = history.snapshots.iter().rfind(|s| s.role == Role::Output && s.moment().now() < first.now());
         let output = before.map(|s| {
-            format!(", and from an output, as {}, none continues: checkpoints: #{{ at_z: […] }} keeps some", s.file)
+            format!(
+                ", and no run continues from an output, as {}; keep checkpoints with checkpoints: #{{ at_z: […] \
+                     }}",
+                s.file
+            )
         });
-        Some(format!("no checkpoint lies before {}{}", first.rounded(), output.unwrap_or_default()))
+        Some(format!("no checkpoint before {}{}", first.rounded(), output.unwrap_or_default()))
     }
 
     /// The run that does what all of these do, which differ in where they end and what they write.

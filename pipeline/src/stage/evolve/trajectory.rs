@@ -227,7 +227,7 @@ impl RunLoop<'_, '_> {
             let place = Moment::after(record).brief();
             match record.raised {
                 Some(raised) => tracing::warn!("{place}: {raised}, to stay within max_cells"),
-                None => tracing::info!("{place}: what is asked for is within max_cells again"),
+                None => tracing::info!("{place}: the thresholds of the recipe are used again, within max_cells"),
             }
         }
         self.raised = record.raised;
@@ -305,8 +305,8 @@ impl RunLoop<'_, '_> {
 
     fn say_last_checkpoint(&self) {
         match self.checkpointed {
-            Some(step) => tracing::error!("the last good checkpoint is {}", checkpoint_name(step)),
-            None => tracing::error!("no checkpoint was written before"),
+            Some(step) => tracing::error!("last checkpoint: {}", checkpoint_name(step)),
+            None => tracing::error!("no checkpoint was written"),
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn wanted() -> u64 {
 }
 
 /// What a campaign says of work that did not hear it was to stop.
-pub(crate) const CUT_SHORT: &str = "the work in progress is cut short";
+pub(crate) const CUT_SHORT: &str = "the work in progress is stopped at once";
 
 /// Numbers that look random; those of one seed are the same every time (SplitMix64).
 pub(crate) struct Dice(pub(crate) u64);

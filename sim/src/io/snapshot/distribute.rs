@@ -112,8 +112,11 @@ impl StoredSnapshot {
         let path = self.path();
         let own = collective_result(communicator, content_digest(path))?.into_bytes();
         let same = communicator.broadcast(FIRST, own.clone()) == own;
-        let other =
-            || io::Error::other("another file than the first process sees there: all have to see the same folder");
+        let other = || {
+            io::Error::other(
+                "differs from the file that the first process sees; run all processes on one shared folder",
+            )
+        };
         collective_result(
             communicator,
             if same { Ok(()) } else { Err(SimError::Io { path: path.into(), source: other() }) },

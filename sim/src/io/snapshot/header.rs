@@ -144,12 +144,12 @@ impl SnapshotHeader {
             (Coordinates::Comoving, None) => Err(SimError::Parameter {
                 name: "cosmology",
                 value: "none".into(),
-                reason: "comoving coordinates need one; or use non-comoving coordinates".into(),
+                reason: "comoving coordinates need a cosmology; or use non-comoving coordinates".into(),
             }),
             (Coordinates::Plain, Some(_)) => Err(SimError::Parameter {
                 name: "cosmology",
                 value: "given".into(),
-                reason: "non-comoving coordinates have none; or use comoving coordinates".into(),
+                reason: "non-comoving coordinates have no cosmology; or use comoving coordinates".into(),
             }),
         }
     }

@@ -198,7 +198,8 @@ fn document(source: &Source) -> Result<Document, SimError> {
     let format = source.format()?;
     if format == 0 || format > contents::FORMAT {
         let known = contents::FORMAT;
-        return Err(source.not(format!("it has format {format}, this program reads up to {known}; use a newer one")));
+        return Err(source
+            .not(format!("it has format {format}, and this program reads formats up to {known}; use a newer comove")));
     }
     let document: Document = source.json(contents::HEADER)?;
     let checked = document.tree.check().and_then(|()| document.snapshot.check());

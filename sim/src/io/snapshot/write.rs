@@ -182,7 +182,7 @@ fn unwritten(path: &Path, error: &SimError) -> SimError {
         SimError::Damaged { dataset, .. } => dataset.clone(),
         other => other.to_string(),
     };
-    let message = format!("it does not read back as it was written ({what}): the disk is full, or it is failing");
+    let message = format!("its content differs from what was written ({what}): the disk is full or failing");
     SimError::Io { path: path.into(), source: std::io::Error::other(message) }
 }
 
