@@ -281,7 +281,7 @@ mod tests {
                 kind: StateKind::Failed,
                 headline: "Failed at z = 3".into(),
                 failures: vec![("Peak <1>".into(), "a.rhai:1:2: no\n  1 | x\n    | ^".into())],
-                commands: vec![("To go on".into(), "comove resume '/a & b'".into())],
+                commands: vec![("To continue".into(), "comove resume '/a & b'".into())],
                 ..State::default()
             },
             provenance: vec![("program".into(), "comove 0.1.0".into())],

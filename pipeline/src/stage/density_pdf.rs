@@ -67,7 +67,7 @@ impl Stage for DensityPdfs {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let mut section = Section::new("By volume and by mass, over all leaf cells.");
+        let mut section = Section::new("Distribution of the gas density by volume and by mass, over all leaf cells.");
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
             let pdf = work.find(input, &self.options, AnalysisRequest::DensityPdf)?;

@@ -129,8 +129,8 @@ impl Stage for ForceTest {
         let record =
             Measured { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };
         let text = format!(
-            "{}. Force on a mass of each pair over what the root level alone gives at the same separation in cells: the \
-             other's pull, and with what the mass does to itself through the mesh. Bars show the scatter.",
+            "{}. Force on a mass of each pair, over the force of the root level alone at the same separation in cells: \
+             of the other mass, and including the force of the mass on itself through the mesh. Bars show the scatter.",
             self.describe()
         );
         let mut section = Section::new(text);

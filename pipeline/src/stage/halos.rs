@@ -84,7 +84,7 @@ fn describe(finder: &Finder) -> String {
             format!("{} times the {reference} density", options.delta)
         }
         Finder::Fof(FofOptions { linking_length, min_particles }) => {
-            format!("b = {linking_length}, {min_particles} particles or more")
+            format!("b = {linking_length}, at least {min_particles} particles")
         }
         Finder::Default => "friends of friends, or density peaks where there is gas alone".into(),
     }

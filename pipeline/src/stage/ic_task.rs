@@ -51,9 +51,9 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
     };
     vec![
         row("cells", shown(mesh.cells)),
-        row("mean density of the gas, mean matter density", format!("{mean:.9}")),
-        row("rms of its density contrast", format!("{:.5}", variance.sqrt() / mean)),
-        row("its least and largest density", format!("{:.4}, {:.4}", most(-1.0), most(1.0))),
+        row("mean density of the gas over that of matter", format!("{mean:.9}")),
+        row("rms density contrast of the gas", format!("{:.5}", variance.sqrt() / mean)),
+        row("smallest and largest density of the gas", format!("{:.4}, {:.4}", most(-1.0), most(1.0))),
     ]
 }
 

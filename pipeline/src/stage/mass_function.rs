@@ -119,7 +119,7 @@ impl Stage for MassFunctions {
             let MassFunction { halos, within_others, .. } = found;
             let left_out = match within_others {
                 0 => String::new(),
-                n => format!("; {n} more have their centres in heavier ones and are left out"),
+                n => format!("; {n} halos with centres inside heavier ones are not counted"),
             };
             section.record(format!("{now}: {halos} halos{left_out}{without_prediction}"), &found.table());
         }

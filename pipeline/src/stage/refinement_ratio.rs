@@ -31,7 +31,7 @@ impl Stage for RefinementRatios {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let mut section =
-            Section::new("The share of the box that each level covers, refined further or not, and its cells.");
+            Section::new("Fraction of the box that each level covers, with its refined parts, and number of cells.");
         let mut files = Vec::new();
         let runs = work.inputs.len();
         for (n, inputs) in work.inputs.iter().enumerate() {

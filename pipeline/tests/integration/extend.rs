@@ -327,11 +327,12 @@ fn a_plan_says_where_a_run_goes_on() {
     let place = Place::of(&one(30.0, "", "0"));
     let checkpoints = place.checkpoints();
     let plan = place.ok("plan", &one(30.0, "45", "0"));
-    assert!(plan.contains("done in part, starts anew: no checkpoint lies before z = 45 ("), "{plan}");
+    assert!(plan.contains("done in part, starts again: no checkpoint before z = 45 ("), "{plan}");
     // an output that lies before is none of the steps of the run
     let back = Place::of(&one(30.0, "48", "10"));
     let plan = back.ok("plan", &one(45.0, "48", "10"));
-    let why = "no checkpoint lies before z = 45, and from an output, as output_z48.h5, none continues: checkpoints: #{ at_z: […] } keeps some (evolve-";
+    let why = "no checkpoint before z = 45, and no run continues from an output, as output_z48.h5; keep checkpoints \
+               with checkpoints: #{ at_z: […] } (evolve-";
     assert!(plan.contains(&format!("starts anew: {why}")), "{plan}");
     let before = measured(&back);
     back.run(&one(45.0, "48", "10"));
@@ -356,7 +357,7 @@ fn a_run_of_an_earlier_version_is_continued_on_request() {
     let place = Place::of(&before);
     let version = place.made_by_an_earlier_version();
     let folder = base(&place.evolve());
-    let advice = format!("{folder} was made by version {version} of evolve; --accept-version continues it");
+    let advice = format!("{folder} has results of version {version} of evolve; --accept-version continues it");
     let plan = place.ok("plan", &now);
     assert!(plan.contains(&advice), "{plan}");
     let output = place.command("explain", &now).arg("evolve").output().unwrap();
@@ -374,7 +375,7 @@ fn a_run_of_an_earlier_version_is_continued_on_request() {
     let events = place.events("version_accepted");
     assert_eq!(events.len(), 1);
     assert_eq!((events[0]["made_by"].as_u64(), events[0]["continued_by"].as_u64()), (Some(version), Some(version + 1)));
-    let words = format!("Begun with version {version}, continued with version {}", version + 1);
+    let words = format!("Begun with results version {version}, continued with version {}", version + 1);
     assert!(place.report().contains(&words), "{}", place.report());
     assert!(content(&place.evolve().join("output_z26.h5")) == content(&Place::of(&now).evolve().join("output_z26.h5")));
     // once is enough

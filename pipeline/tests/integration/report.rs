@@ -198,7 +198,7 @@ fn the_page_begins_with_what_was_simulated() {
         "<h3>Stages</h3>",
         "<h3>Initial condition</h3>",
         "<h3>The run</h3>",
-        "residual of the gas's energy ledger",
+        "residual of the gas's energy balance",
         "Where the time went",
         "<h2>Provenance</h2>",
     ];
@@ -286,7 +286,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
     // seen from outside while it goes on
     place.ends(&["report", "page"], 0);
     let page = place.page();
-    assert!(page.contains("Going on") && page.contains(&format!("process {}", child.id())), "{page}");
+    assert!(page.contains("Running") && page.contains(&format!("process {}", child.id())), "{page}");
     std::fs::write(place.path("stop"), "").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(75));
     let page = place.page();
@@ -295,7 +295,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
     assert!((10.0..49.0).contains(&z), "{headline}");
     assert!(page.contains("Stopped by the file ") && page.contains("1 of 5 stages are done."), "{page}");
     assert!(
-        page.contains(&format!("begun, saved at z = {z} (evolve-")) && page.contains("waits for The run"),
+        page.contains(&format!("unfinished, last snapshot at z = {z} (evolve-")) && page.contains("waits for The run"),
         "{page}"
     );
     // what the run has so far stands among the results, its cost below
@@ -312,7 +312,7 @@ fn a_stopped_campaign_says_where_and_how_it_goes_on() {
     let index = std::fs::read_to_string(place.path("index.json")).unwrap();
     assert!(index.contains("\"state\": \"interrupted\"") && index.contains("steps.jsonl"), "{index}");
     assert!(unescaped(&page).contains(" --threads 1</pre>"), "the command goes on as it was begun: {page}");
-    let text = place.follows(&page, "To go on");
+    let text = place.follows(&page, "To continue");
     assert!(text.contains("continuing from checkpoint_"), "{text}");
     assert!(place.page().contains("Finished"));
 }
@@ -330,7 +330,7 @@ fn a_failure_is_named_with_its_message() {
     let changed = unescaped(between(&page, "with a changed recipe:", "</pre>"));
     assert!(changed.contains(" -p broken=true --dir "), "{changed}");
     std::fs::write(place.0.path().join("page.rhai"), RECIPE.replace("if BROKEN", "if false")).unwrap();
-    let text = place.follows(&page, "To go on with a changed recipe");
+    let text = place.follows(&page, "To continue with a changed recipe");
     assert_eq!(text.matches("done before").count(), 4, "{text}");
     assert!(place.page().contains("Finished"));
 }

@@ -63,7 +63,7 @@ impl Writer {
             Ok(page) => Some(page),
             Err(error) => {
                 let folder = self.folder.path().display();
-                tracing::warn!("there is no report: {error}; `comove report {folder}` writes it");
+                tracing::warn!("the report was not written: {error}; `comove report {folder}` writes it");
                 None
             }
         }
@@ -160,7 +160,7 @@ impl Sections<'_> {
         let folder = self.folder_of(n)?;
         let of_one = |text: String| report::Section { heading: heading.into(), text, ..report::Section::default() };
         let left_out = |error: PipelineError| {
-            of_one(format!("This section is left out: {error}. `comove resume` makes it again."))
+            of_one(format!("This section is missing: {error}. `comove resume` computes it again."))
         };
         let (section, images) = match self.resolver.result(n) {
             Some(result) => match read(&folder).and_then(|section| Ok((images(&section, result)?, section))) {
@@ -192,7 +192,7 @@ impl Sections<'_> {
         if let Some(versions) =
             self.resolver.resolved(n).and_then(|resolved| provenance::versions(resolved, self.history))
         {
-            text += &format!(". {versions}: CHANGELOG says what they differ in.");
+            text += &format!(". {versions}; CHANGELOG lists the differences.");
         }
         if self.resolver.result(n).is_none()
             && let Some((run, so_far)) = text.split_once("\n\n")

@@ -14,7 +14,7 @@ pub(super) fn facts(recipe: &Recipe, history: &History) -> Vec<(String, String)>
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     if let Some(Event::CampaignStarted { program, device, process, machine, .. }) = &history.start {
         fact("program", program.clone());
-        fact("device and its class of reproducible bits", device.clone());
+        fact("device and its class (equal bits within a class)", device.clone());
         fact("last process", process.clone());
         if let Some(Host { processor, threads, memory, instructions, system, hdf5, compiler }) = machine {
             let memory = memory.map_or("unknown".into(), |bytes| format!("{:.1} GiB", bytes / GIB));
@@ -40,7 +40,8 @@ pub(super) fn versions(resolved: &Resolved, history: &History) -> Option<String>
     let continued_by = &history.stage(&resolved.fingerprint)?.continued_by;
     let others: Vec<String> = continued_by.iter().map(u32::to_string).collect();
     let list = others.join(" and ");
-    (!others.is_empty()).then(|| format!("Begun with version {}, continued with version {list}", resolved.version))
+    (!others.is_empty())
+        .then(|| format!("Begun with results version {}, continued with version {list}", resolved.version))
 }
 
 /// Where processes before the last one computed, each place once, if any of them is another one.

@@ -33,9 +33,9 @@ impl State<'_> {
             Some(Event::CampaignInterrupted { by }) => Some(by),
             _ => None,
         };
-        let why = by.map_or("Nothing is being done. ".to_owned(), |by| format!("Stopped by {by}. "));
+        let why = by.map_or("No process is running. ".to_owned(), |by| format!("Stopped by {by}. "));
         let (kind, headline, why) = match holder {
-            Some(holder) => (StateKind::Running, "Going on".to_owned(), format!("Worked on by {holder}. ")),
+            Some(holder) => (StateKind::Running, "Running".to_owned(), format!("Computed by {holder}. ")),
             None if done == all => (StateKind::Finished, "Finished".into(), String::new()),
             None if !failures.is_empty() => (StateKind::Failed, format!("Failed{at}"), why),
             None if by.is_some() => (StateKind::Stopped, format!("Stopped{at}"), why),
@@ -93,8 +93,10 @@ impl State<'_> {
             (StageStatus::Given, _) => "given".into(),
             (StageStatus::Done, _) => done(self.resolver.stage(n), self.known(n)),
             (StageStatus::Decided, _) => return self.decided(n),
-            (_, at) if self.failure(n).is_some() => at.map_or("failed".into(), |at| format!("failed, saved at {at}")),
-            (_, Some(at)) => format!("begun, saved at {at}"),
+            (_, at) if self.failure(n).is_some() => {
+                at.map_or("failed".into(), |at| format!("failed, last snapshot at {at}"))
+            }
+            (_, Some(at)) => format!("unfinished, last snapshot at {at}"),
             (StageStatus::ToDo, None) if self.known(n).is_some() => "begun".into(),
             (StageStatus::ToDo, None) => return "to do".into(),
             (StageStatus::Waiting, _) => {
@@ -130,10 +132,10 @@ impl State<'_> {
         };
         match kind {
             StateKind::Finished => Vec::new(),
-            StateKind::Running => vec![("To see how far it is".into(), line(["comove", "status", &folder, "--watch"]))],
-            StateKind::Stopped => vec![("To go on".into(), resume())],
+            StateKind::Running => vec![("To show its progress".into(), line(["comove", "status", &folder, "--watch"]))],
+            StateKind::Stopped => vec![("To continue".into(), resume())],
             StateKind::Failed => {
-                vec![("To go on".into(), resume()), ("To go on with a changed recipe".into(), run())]
+                vec![("To continue".into(), resume()), ("To continue with a changed recipe".into(), run())]
             }
         }
     }

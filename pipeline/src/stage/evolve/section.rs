@@ -66,7 +66,8 @@ fn gist(summary: &RunSummary, tally: &Tally) -> String {
     let seconds = tally.timing.total().max(f64::MIN_POSITIVE);
     let gas = match summary.gas.is_some() {
         true => format!(
-            "; mass drift {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps taken again",
+            "; mass drift {:.1e}; first-order fluxes in {:.1e} and floors in {:.1e} of the cell updates, {} steps \
+             retried",
             summary.mass_drift,
             tally.redone_fraction(),
             tally.floored_fraction(),
@@ -107,13 +108,13 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
     let velocities = velocities.iter().map(|(name, speed)| (name.as_str(), readable(*speed)));
     let gas = [
         ("relative drift of the gas's mass", readable(summary.mass_drift)),
-        ("residual of the gas's energy ledger, of its largest kinetic energy", readable(summary.energy_residual)),
+        ("residual of the gas's energy balance over its largest kinetic energy", readable(summary.energy_residual)),
         ("work of gravity on the gas", of_kinetic(ledger.gravity_work)),
         ("energy from the entropy scalar", of_kinetic(ledger.entropy_energy)),
         ("energy from floors", of_kinetic(ledger.floor_energy)),
         ("energy from regrids", of_kinetic(ledger.regrid_energy)),
         ("cells redone with first-order fluxes", of_updates(ledger.redone_cells, Tally::redone_fraction)),
-        ("times a step was taken again", ledger.retries.to_string()),
+        ("retries of steps", ledger.retries.to_string()),
         ("cells floored", of_updates(ledger.floored_cells, Tally::floored_fraction)),
     ];
     // without gas its rows would be zeros
@@ -135,14 +136,14 @@ fn mean_velocities(summary: &RunSummary, coordinates: Coordinates) -> Vec<(Strin
     };
     let of = |what: &str, now: Sums, before: Sums| {
         let gained = (0..3).map(|a| (now.momentum[a] - before.momentum[a]).powi(2)).sum::<f64>().sqrt() / now.mass;
-        (format!("mean velocity {what}, {unit}"), factor * gained)
+        (format!("{what}, {unit}"), factor * gained)
     };
     let of_all = match summary.initial {
-        Some(initial) => of("that the box has gained", summary.sums, initial),
-        None => of("of all matter", summary.sums, Sums::default()),
+        Some(initial) => of("change of the mean velocity of all matter", summary.sums, initial),
+        None => of("mean velocity of all matter", summary.sums, Sums::default()),
     };
     let gas = summary.gas.filter(|_| summary.dark_matter.is_some());
-    let of_gas = gas.map(|gas| of("that the gas has gained", gas.sums, gas.initial));
+    let of_gas = gas.map(|gas| of("change of the mean velocity of the gas", gas.sums, gas.initial));
     // the oldest summaries do not have dark matter's mass
     [Some(of_all), of_gas].into_iter().flatten().filter(|(_, speed)| speed.is_finite()).collect()
 }
@@ -183,8 +184,11 @@ mod tests {
             totals(&summary.upgraded(), None, Coordinates::Plain)
         };
         let of = |rows: &[Vec<String>], name: &str| rows.iter().find(|row| row[0] == name).map(|row| row[1].clone());
-        let (all, gas) =
-            ("mean velocity that the box has gained, code units", "mean velocity that the gas has gained, code units");
+        let (all, gas) = (
+            "change of the mean velocity of all matter, code units",
+            "change of the mean velocity of the gas, code \
+              units",
+        );
         for (rows, expected) in [
             (rows(true, true), [Some(0.25), Some(3.0), Some(2.0)]),
             (rows(true, false), [Some(3.0), None, Some(2.0)]),

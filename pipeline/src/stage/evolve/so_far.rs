@@ -59,9 +59,9 @@ fn totals(last: &StepRecord, updates: f64, seconds: f64) -> Vec<Vec<String>> {
     ];
     let gas = [
         ("relative drift of the gas's mass", readable(last.mass_drift)),
-        ("residual of the gas's energy ledger, of its largest kinetic energy", readable(last.energy_residual)),
+        ("residual of the gas's energy balance over its largest kinetic energy", readable(last.energy_residual)),
         ("cells redone with first-order fluxes", last.ledger.redone_cells.to_string()),
-        ("times a step was retried", last.ledger.retries.to_string()),
+        ("retries of steps", last.ledger.retries.to_string()),
         ("cells floored", last.ledger.floored_cells.to_string()),
     ];
     let rows = run.into_iter().chain(gas.into_iter().filter(|_| last.gas.is_some()));

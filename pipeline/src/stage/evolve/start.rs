@@ -56,7 +56,7 @@ pub(crate) fn start(run: &Evolve, work: &mut Work<'_>, first: Moment) -> Result<
             let input = work.inputs[0][0].clone();
             let mut snapshot = saved(&input, *branch, first, run.parameters.max_level, work.progress)?;
             if (*branch || run.hooks.steer.is_none()) && snapshot.header.unsteer() {
-                tracing::warn!("{}: the run was steered; this one goes on unsteered", input.path.display());
+                tracing::warn!("{}: the run was steered; this one continues without steering", input.path.display());
             }
             return begin(run, work, &snapshot, &input, &input.path.display().to_string());
         }
@@ -80,32 +80,31 @@ fn saved(
         let coordinates = now.coordinates_name();
         let (is, not) = (now.symbol(), first.symbol());
         let reason = format!(
-            "the snapshot is in {coordinates} coordinates: say {is}_end and at_{is} instead of {not}_end and at_{not}"
+            "the snapshot is in {coordinates} coordinates; use {is}_end and at_{is} instead of {not}_end and at_{not}"
         );
         return Err(PipelineError::input(&input.path, reason));
     }
     if snapshot.header.role == Role::Output && !branch {
         return Err(PipelineError::input(
             &input.path,
-            "this is an output, a side branch of its run: continue a checkpoint, or say branch: true to start another \
-             trajectory here",
+            "a run does not continue from an output; use a checkpoint, or set branch: true to start another trajectory",
         ));
     }
     if now.now() > first.now() {
-        let reason = format!("the snapshot lies at {now}, after the first output asked for");
+        let reason = format!("the snapshot is at {now}, after the first output of the recipe");
         return Err(PipelineError::input(&input.path, reason));
     }
     let finest = snapshot.tree().level_count() - 1;
     if finest > usize::from(max_level) {
         if !branch {
             let reason = format!(
-                "the snapshot has groups on level {finest}, the run goes to level {max_level}: raise max_level, or say \
-                 branch: true to start another trajectory without the finer groups"
+                "the snapshot has level {finest}, and the run's max_level is {max_level}; raise max_level, or set \
+                 branch: true to start another trajectory without the finer levels"
             );
             return Err(PipelineError::input(&input.path, reason));
         }
         let dropped = snapshot.drop_finer(max_level);
-        tracing::info!("dropped {dropped} groups above level {max_level}; the cells they refined hold their means");
+        tracing::info!("removed {dropped} groups above level {max_level}; the cells below them have their means");
     }
     Ok(snapshot)
 }
@@ -122,7 +121,10 @@ fn begin(
     let class = snapshot.header.provenance["device_class"].as_str().unwrap_or_default().to_owned();
     let other_device_class = (class != work.device.class()).then_some(class);
     if let Some(class) = &other_device_class {
-        tracing::warn!("{from} was written on {class}, this is {}: the bits may differ", work.device.class());
+        tracing::warn!(
+            "{from} was written on {class}, and this device is {}; bits of the results may differ",
+            work.device.class()
+        );
     }
     let line = work.progress.file("reading", &input.path);
     let simulation = work.simulation(StartFrom::File(snapshot, &|read| line.fraction(read)), &run.parameters)?;
@@ -139,10 +141,7 @@ fn begin(
 /// Opens a snapshot if the whole file is what the ledger says.
 fn open_verified(input: &Input, progress: &Progress) -> Result<StoredSnapshot, PipelineError> {
     if !input.is_whole(progress)? {
-        return Err(PipelineError::input(
-            &input.path,
-            "the file is not the one that was written: it is damaged or was changed",
-        ));
+        return Err(PipelineError::input(&input.path, "the file was damaged or changed after it was written"));
     }
     Ok(StoredSnapshot::open(&input.path)?)
 }
@@ -172,11 +171,11 @@ pub(crate) fn audit_tables(audit: &Audit) -> Vec<SectionTable> {
         SectionTable { caption, columns, rows }
     };
     let dropped = format!(
-        "From the initial mesh to the octree: means over the box in code units. Unresolved kinetic energy {} was \
-         dropped, not turned into heat.",
+        "Restriction of the initial mesh to the octree: means over the box, in code units. Unresolved kinetic \
+         energy: {}, removed and not converted to heat.",
         readable(audit.unresolved_kinetic_energy)
     );
     let kept = audit.has_gas().then(|| table(dropped, ["quantity", "mesh", "octree", "relative change"], totals));
     let columns = ["level", "cells kept", "cells removed", "leaf cells"];
-    kept.into_iter().chain([table("What stays of each level".into(), columns, levels.collect())]).collect()
+    kept.into_iter().chain([table("Cells kept on each level".into(), columns, levels.collect())]).collect()
 }
