@@ -71,6 +71,19 @@ fn indented(text: &str) -> Vec<String> {
     blocks.map(|block| block.lines().map(|line| format!("{}\n", &line[4..])).collect()).collect()
 }
 
+/// The tutorial shows its recipe without comments.
+#[test]
+fn the_tutorial_shows_its_recipe() {
+    let shown = indented(include_str!("../../../docs/tutorial.md"));
+    let code: Vec<&str> = include_str!("../../../recipes/tutorial.rhai")
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .collect();
+    // blank lines part the blocks of the page
+    let found: Vec<&str> = shown.iter().flat_map(|block| block.lines()).skip_while(|line| *line != code[0]).collect();
+    assert_eq!(found[..code.len()], code);
+}
+
 /// So are those of scripts, in the page and in `comove script --help`.
 #[test]
 fn examples_of_scripts_run() {

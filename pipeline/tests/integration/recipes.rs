@@ -13,7 +13,7 @@ struct Shrunk {
     files: &'static [&'static str],
 }
 
-const ALL: [Shrunk; 14] = [
+const ALL: [Shrunk; 15] = [
     Shrunk {
         recipe: "quickstart.rhai",
         parameters: &["z_end=9", "levels=1"],
@@ -61,6 +61,18 @@ const ALL: [Shrunk; 14] = [
             "mass_function/mass_function_z20.csv",
             "mass_function/mass_function_z20.png",
             "power_spectrum/power_spectrum_z20.csv",
+        ],
+    },
+    Shrunk {
+        recipe: "tutorial.rhai",
+        parameters: &["cells=16", "levels=1", "z_end=20"],
+        files: &[
+            "evolve/output_z20.h5",
+            "halos/halos_z20.csv",
+            "mass_function/mass_function_z20.csv",
+            "power_spectrum/power_spectrum_z20.csv",
+            "projection/projection_dark_matter_density_z20.png",
+            "refinement_ratio/refinement_ratio.csv",
         ],
     },
     Shrunk {
