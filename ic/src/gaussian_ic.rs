@@ -378,7 +378,7 @@ mod tests {
         let table = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z99.dat");
         let species_transfer = Some(SpeciesTransfer::Camb(table));
         let of_one_fluid = message(GaussianIc { species_transfer: species_transfer.clone(), ..ic() });
-        assert!(of_one_fluid.contains("take both"), "{of_one_fluid}");
+        assert!(of_one_fluid.contains("needs gas and dark matter"), "{of_one_fluid}");
         let short = GaussianIc { species_transfer, dark_matter: true, box_mpc_h: 1.0, z: 99.0, ..ic() };
         assert!(message(short).contains("camb_transfer_z99.dat: k from"));
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/camb_matterpower_z0.dat");

@@ -269,7 +269,7 @@ mod tests {
         let positions = of(&|i, axis| i[axis] as f64 + d(i, axis));
         refused(&positions, 0.02, &["displacement_x is up to 1.5", "the box 16 Mpc/h long", "positions"]);
         refused(&of(&|i, axis| 1000.0 * d(i, axis)), 0.02, &["kpc/h in place of Mpc/h?"]);
-        refused(&of(&|i, axis| d(i, axis) + 3.0 * BOX), 0.02, &["in common"]);
+        refused(&of(&|i, axis| d(i, axis) + 3.0 * BOX), 0.02, &["their mean is"]);
         refused(&of(&|i, axis| d(i, axis) + 1e300), 0.02, &["up to 1.0000e300"]);
         refused(
             &of(&|i, axis| if axis == 2 { 9.0 * d(i, 2).signum() } else { 0.0 }),

@@ -242,7 +242,7 @@ mod tests {
         };
         let single = message([4, 6, 2], Some(Precision::Single));
         assert!(
-            single.contains("1920 bytes, expected 960") && single.contains("double precision: state that"),
+            single.contains("1920 bytes, expected 960") && single.contains("double precision; set that"),
             "{single}"
         );
         let level = message([2, 3, 1], None);

@@ -263,7 +263,7 @@ fn check_growth_rate(
         return Ok(());
     }
     let reason = format!(
-        "the velocities have the growth rate f = {found:.3} at k = {:e} h/Mpc, the recipe's cosmology {expected:.3} \
+        "the velocities have the growth rate f = {found:.3} at k = {:e} h/Mpc, and the recipe's cosmology has {expected:.3} \
          at z = {z}; make the table at this redshift",
         row.k_h_mpc
     );

@@ -296,8 +296,12 @@ mod tests {
             assert!(found.remarks().is_empty(), "{:?}", found.remarks());
         }
         let logarithms = table("# log10(k) log10(P)", 50.0, |k| vec![k.log10(), p.at(k).log10()]);
-        assert!(power(&logarithms).unwrap_err().contains("line 1: logarithms"));
-        assert!(power(&table("# k T(k)", 50.0, |k| vec![k, 1.0])).unwrap_err().contains("line 1: a transfer function"));
+        assert!(power(&logarithms).unwrap_err().contains("line 1: the table holds logarithms"));
+        assert!(
+            power(&table("# k T(k)", 50.0, |k| vec![k, 1.0]))
+                .unwrap_err()
+                .contains("line 1: the table holds a transfer function")
+        );
     }
 
     /// CLASS's own 13 columns, those of CAMB with and without header, and those of CLASS in CAMB's format.
@@ -360,7 +364,13 @@ mod tests {
         assert_eq!(remark(&|k| vec![k, p.at(k)]), "");
         says(
             &per_mpc,
-            &["stands is 1.1", "recipe's 0.9", "k in 1/Mpc and P in Mpc³ instead of", "σ8 is 0.900", "off that of"],
+            &[
+                "of the table is 1.1",
+                "that of the recipe 0.9",
+                "k in 1/Mpc and P in Mpc³ instead of",
+                "σ8 is 0.900",
+                "off that of",
+            ],
         );
         // an amplitude that fits by accident: the shape tells
         let sigma8_in_1_mpc = (0.9f64 / 1.16).powi(2);
@@ -374,7 +384,7 @@ mod tests {
         says(&|k| vec![k, p.at(k) / (2.0 * PI).powi(3)], &["P/(2π)³ instead of P"]);
         let growth = cosmology().growth(0.1).0 / cosmology().growth(1.0).0;
         says(&|k| vec![k, p.at(k) * growth.powi(2)], &["a table at z = 9.0"]);
-        says(&|k| vec![k, p.at(k) * 0.8], &["recipe's 0.9", "a table at z ="]);
+        says(&|k| vec![k, p.at(k) * 0.8], &["that of the recipe 0.9", "a table at z ="]);
         says(&|k| vec![k, p.at(k) * 1.3], &["another cosmology"]);
         let absurd = power(&table("# two columns here", 50.0, delta2)).unwrap_err();
         assert!(absurd.contains("Δ² = k³P/(2π²) instead of P?") && absurd.contains("is 0.0"), "{absurd}");
@@ -402,8 +412,11 @@ mod tests {
         let rows = "1e-4 2 3 4 5 6 7\n1 2 3 4 5 6 7\n10 2 3 4 5 6 7\n";
         let of_camb = format!("# k/h CDM baryon photon nu mass_nu total\n{rows}");
         says(&of_camb, &["line 1: columns CDM, baryon, photon, nu, mass_nu, total", "camb_transfer", "in \"# k/h CDM"]);
-        says("# k phi psi\n1e-4 2 3\n1 2 3\n10 2 3\n", &["line 1: columns phi, psi: a transfer table", "mPk"]);
-        says("# k d_m\n1e-4 2\n1 2\n10 2\n", &["line 1: columns d_m: a transfer table"]);
+        says(
+            "# k phi psi\n1e-4 2 3\n1 2 3\n10 2 3\n",
+            &["line 1: columns phi, psi are those of a transfer table", "mPk"],
+        );
+        says("# k d_m\n1e-4 2\n1 2\n10 2\n", &["line 1: columns d_m are those of a transfer table"]);
         let narrow = transfer("1e-4 1\n1e-2 2\n1 2\n").unwrap_err();
         assert!(narrow.contains("2 columns") && narrow.contains("camb_power"), "{narrow}");
         let absent = LinearPower::new(&PowerSource::CambPower("absent".into()), &cosmology()).unwrap_err();

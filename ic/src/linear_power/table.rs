@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn a_wrong_row_is_named_with_its_line_and_text() {
         let says = |text: &[u8], expected: &str| assert_eq!(read(text).unwrap_err(), expected);
-        says(b"", ": 0 rows of numbers; a spectrum needs at least 3");
-        says(b"# k P\n1e-4 1\n1 2\n", ": 2 rows of numbers; a spectrum needs at least 3");
+        says(b"", ": 0 rows of numbers, but a spectrum needs at least 3");
+        says(b"# k P\n1e-4 1\n1 2\n", ": 2 rows of numbers, but a spectrum needs at least 3");
         says(b"# k P\n1e-4 1\n1 two # 2\n10 3\n", ", line 3: \"two\" is not a number, in \"1 two # 2\"");
         says(b"1e-4 1\r\n\r\n1 2 3\r\n", ", line 3: 3 columns, 2 in line 1, in \"1 2 3\"");
         says(b"k P\nalso words\n1e-4 1\n", ", line 2: \"also\" is not a number, in \"also words\"");

@@ -381,7 +381,7 @@ mod tests {
         assert!(
             refused(plot(json!({ "ratio_to": 1 }))).contains("plot.ratio_to: no curve 1; give a number from 0 to 0")
         );
-        assert!(refused(plot(json!({ "ratio_range": [0, 2] }))).contains("plot.ratio_to: is missing"));
+        assert!(refused(plot(json!({ "ratio_range": [0, 2] }))).contains("plot.ratio_to: missing"));
         let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
         assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
         assert!(refused(row(json!([1, [2]]))).contains("[2] is neither a number"));

@@ -483,7 +483,7 @@ fn what_check_knows() {
         (
             "",
             text("evolve(IC, #{ z_end: 0, max_level: 1, refine: density_above(8), max_cells: 1000 });"),
-            "max_cells = 1000: must be at least 3, the cells of the root level2768",
+            "max_cells = 1000: must be at least 32768, the cells of the root level",
         ),
         // starts
         ("", start("temperature_k: 0"), "temperature_k = 0: must be positive, in K"),

@@ -244,7 +244,7 @@ fn a_snapshot_from_elsewhere() {
     continue_from("branch.rhai", &output, "");
     let refused = place.comove(&["run", "branch.rhai", "-p", "z_end=38"]);
     assert_eq!(refused.status.code(), Some(4));
-    assert!(text(&refused).contains("say branch: true"), "{}", text(&refused));
+    assert!(text(&refused).contains("set branch: true"), "{}", text(&refused));
     continue_from("branch.rhai", &output, "branch: true,");
     place.ok(&["run", "branch.rhai", "-p", "z_end=38"]);
 }
@@ -260,7 +260,7 @@ fn bad_input_has_its_exit_code() {
     };
     let write = |name: &str, content: &str| std::fs::write(place.folder.path().join(name), content).unwrap();
     expect(&["run", "none.rhai"], 2, "none.rhai: no such recipe");
-    expect(&["run", "small.rhai", "-p", "n=3"], 2, "declared are: z_end");
+    expect(&["run", "small.rhai", "-p", "n=3"], 2, "the recipe declares: z_end");
     expect(&["run", "small.rhai", "--device", "tpu"], 8, "unknown device \"tpu\"");
     expect(&["resume", "nowhere"], 4, "not a campaign folder");
     write("bad.rhai", "evolv(3)");

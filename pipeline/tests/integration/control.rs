@@ -212,7 +212,8 @@ fn a_stage_with_nothing_to_save_is_cut_short() {
     let started = Instant::now();
     let text = place.ends(&["run", "asked.rhai", "--walltime", "10s"], 9);
     assert!((6.0..10.0).contains(&started.elapsed().as_secs_f64()), "{:?}", started.elapsed());
-    for part in ["cut short", "stopped by the wall time of 10s before anything was saved (force_test-", "--walltime or"]
+    for part in
+        ["stopped at once", "stopped by the wall time of 10s before anything was saved (force_test-", "--walltime or"]
     {
         assert!(text.contains(part), "not {part:?}: {text}");
     }
@@ -254,5 +255,5 @@ fn pairs_are_not_all_waited_for() {
     until("it computes", &mut run, || place.events("stage_started").len() == 1);
     assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
     let text = said(&run.wait_with_output().unwrap(), 75);
-    assert!(text.contains("stopped by SIGINT; `comove resume asked`") && !text.contains("cut short"), "{text}");
+    assert!(text.contains("stopped by SIGINT; `comove resume asked`") && !text.contains("stopped at once"), "{text}");
 }

@@ -163,7 +163,7 @@ fn a_restart_is_verified_step_by_step() {
     let ten = hash(10);
     alter(&run, 10);
     let text = place.verify(&checkpoint(&run, 8), 1);
-    has(&text, &["step 9, z = ", "step 10 differs", &ten, "recorded is 0123456789abcdef"]);
+    has(&text, &["step 9, z = ", "step 10 differs", &ten, "the record has 0123456789abcdef"]);
     let mut marked = records(&run);
     let class = Snapshot::read_header(&checkpoint(&run, 8)).unwrap().provenance["device_class"].clone();
     marked[8]["continued_from_device_class"] = class;

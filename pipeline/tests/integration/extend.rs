@@ -333,7 +333,7 @@ fn a_plan_says_where_a_run_goes_on() {
     let plan = back.ok("plan", &one(45.0, "48", "10"));
     let why = "no checkpoint before z = 45, and no run continues from an output, as output_z48.h5; keep checkpoints \
                with checkpoints: #{ at_z: […] } (evolve-";
-    assert!(plan.contains(&format!("starts anew: {why}")), "{plan}");
+    assert!(plan.contains(&format!("starts again: {why}")), "{plan}");
     let before = measured(&back);
     back.run(&one(45.0, "48", "10"));
     assert_as_from_the_start(&back, 45.0, "48", &before);

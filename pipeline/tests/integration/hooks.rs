@@ -143,7 +143,7 @@ fn a_stop_rule_may_be_changed() {
         let mut command = place.command(&rule(35), verb);
         let told = said(&if verb == "plan" { &mut command } else { command.arg("evolve") }.output().unwrap(), 0);
         assert!(
-            told.contains(if verb == "plan" { "done, ended by its stop rule after step" } else { "done, and all" }),
+            told.contains(if verb == "plan" { "done, ended by its stop rule after step" } else { "done; all" }),
             "{told}"
         );
     }
@@ -193,7 +193,7 @@ fn an_output_beyond_the_stop_rule_is_lacking() {
     };
     let plan = said(&comove("plan"), 0);
     let late = "cannot be done: r/evolve-";
-    let reason = "no output at z = 30; there are ";
+    let reason = "no output at z = 30; available: ";
     for part in
         [late, reason, "; stage 2 was ended by its stop rule after step", "Measured: early: ", "Measured: all: "]
     {

@@ -234,7 +234,7 @@ fn a_stage_is_tried_again() {
     };
     block();
     let text = place.ends(&[], 6);
-    assert!(text.contains("attempt 2 of 2 follows"), "{text}");
+    assert!(text.contains("retrying, attempt 2 of 2"), "{text}");
     assert_eq!(place.events("stage_failed").len(), 2);
 
     let mut child = place.command(&[]).spawn().unwrap();

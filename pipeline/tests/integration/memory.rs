@@ -120,7 +120,7 @@ fn a_start_without_room_is_refused() {
     let folder = place("");
     let output = comove(folder.path(), &["run", "growing.rhai", "--memory", "0.001"]);
     assert_eq!(output.status.code(), Some(8), "{}", text(&output));
-    assert!(text(&output).contains("start it with a larger --memory"), "{}", text(&output));
+    assert!(text(&output).contains("run it with a larger --memory"), "{}", text(&output));
     for wrong in ["0", "-1", "much"] {
         let output = comove(folder.path(), &["run", "growing.rhai", "--memory", wrong]);
         assert_eq!(output.status.code(), Some(2), "{}", text(&output));

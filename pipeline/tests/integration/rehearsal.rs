@@ -81,7 +81,7 @@ fn errors_of_the_text_are_found_before_the_run() {
         (3, "unknown option \"max_levl\", did you mean \"max_level\"?"),
         (3, "no property \"mas\""),
         (3, "no property \"mas_msun_h\""),
-        (5, "no field \"densty\""),
+        (5, "unknown field \"densty\""),
         (6, "bool"),
         (8, "no property \"bims\""),
         (9, "no output at 47; available: z = 48, 46, 45"),
@@ -185,7 +185,7 @@ fn a_toy_is_of_the_run() {
     let told = said(&Place::new().rehearse(&recipe), 0);
     assert!(told.contains("rehearsed 8 closures in "), "{told}");
     let notes: Vec<&str> = told.lines().filter(|line| line.starts_with("not rehearsed")).collect();
-    assert!(notes.len() == 1 && notes[0].contains("no field \"colour\""), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("unknown field \"colour\""), "{notes:?}");
 }
 
 /// Closures print nothing in a rehearsal, files go to a temporary folder, and one success is enough.
@@ -229,7 +229,7 @@ fn without_a_temporary_folder_there_is_no_rehearsal() {
     std::fs::remove_dir(place.path().join("tmp")).unwrap();
     said(&place.rehearse(&recipe), 6);
     let told = said(&place.comove(&recipe, &["run", "r.rhai"]), 0);
-    assert!(told.contains("not rehearsed: ") && told.contains("done; the report"), "{told}");
+    assert!(told.contains("not rehearsed: ") && told.contains("done; report: "), "{told}");
 }
 
 /// A closure that computes on and on has a few seconds; the others are called nonetheless.

@@ -55,7 +55,7 @@ campaign("r", [M, slice(RUN, #{{ field: "dye", pixels: 16 }}), projection(RUN, #
     };
     let output = run(folder.path(), &more(""));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains(r#"say scalars: ["dye", "metals"]"#), "{error}");
+    assert!(error.contains(r#"write scalars: ["dye", "metals"]"#), "{error}");
     let output = run(folder.path(), &more(r#", scalars: ["metals", "dye"]"#));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let later = files(folder.path(), "output").into_iter().find(|file| !outputs.contains(file)).unwrap();

@@ -138,7 +138,7 @@ fn members_are_checked_before_anything_runs() {
         (
             "step.dark_matter.mass > 4.0",
             &gas_alone,
-            ["\"step.dark_matter\": there is no dark matter", "dark_matter: true"],
+            ["\"step.dark_matter\": the run has no dark matter", "dark_matter: true"],
         ),
         ("step.redshift > 4.0", &with_gas, ["stop_when: a step has no property \"redshift\"", "did you mean \"z\"?"]),
         // a step is never (): ?. fails as . does

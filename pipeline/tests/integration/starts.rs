@@ -136,9 +136,12 @@ fn a_closure_that_gives_no_gas() {
         ),
         (
             "#{ density: 1, pressure: 1, temp: 3 }",
-            format!("gave a \"temp\"; known are density, velocity and pressure, {cell}"),
+            format!("returned a \"temp\"; known are density, velocity and pressure, {cell}"),
         ),
-        ("#{ density: 1, pressure: 1, velocity: [0, 0] }", format!("gave a velocity of 2 numbers, not three, {cell}")),
+        (
+            "#{ density: 1, pressure: 1, velocity: [0, 0] }",
+            format!("returned a velocity of 2 numbers, not three, {cell}"),
+        ),
         ("#{ density: 1, pressure: 1 / (0 * 1) }", format!("Division by zero: 1 / 0 ({cell})")),
     ] {
         let recipe = format!(

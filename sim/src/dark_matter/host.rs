@@ -164,7 +164,7 @@ impl HostParticles {
         let mut ids = self.id.clone();
         ids.par_sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => SimError::require("particle identity", &pair[0], false, "is the identity of two particles"),
+            Some(pair) => SimError::require("particle identity", &pair[0], false, "belongs to two particles"),
             None => Ok(()),
         }
     }
@@ -211,7 +211,7 @@ mod tests {
             bad.check().unwrap_err().to_string()
         };
         assert!(error(|bad| bad.velocity[2][3] = f32::NAN).contains("velocity = NaN: along z, of particle 6"));
-        assert!(error(|bad| bad.id[0] = 7).contains("particle identity = 7: two particles"));
+        assert!(error(|bad| bad.id[0] = 7).contains("particle identity = 7: belongs to two particles"));
         assert!(error(|bad| bad.particle_mass = 0.0).contains("particle mass = 0"));
     }
 }

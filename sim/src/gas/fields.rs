@@ -343,7 +343,7 @@ mod tests {
             (&["density"], "a field of the gas"),
             (&["pres"], "a field of the gas"),
             (&["matter"], "a field of dark matter"),
-            (&["metals_density"], "ends in"),
+            (&["metals_density"], "must not end in"),
             (&["dye", "dye"], "twice"),
             (&["a", "b", "c", "d", "e", "f", "g", "h", "i"], "at most 8"),
         ] {

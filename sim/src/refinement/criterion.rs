@@ -525,7 +525,7 @@ mod tests {
         let message = "refine = refine_where(|c| …): needs gas, and the run has none; use c.matter_density";
         assert!(error.starts_with(message), "{error}");
         let error = expression("r0 = dark_matter_density").check_species(true, false).unwrap_err().to_string();
-        let message = "refine = refine_where(|c| …): needs dark matter, and the run has none: take c.matter_density";
+        let message = "refine = refine_where(|c| …): needs dark matter, and the run has none; use c.matter_density";
         assert!(error.starts_with(message), "{error}");
     }
 

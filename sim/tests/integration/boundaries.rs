@@ -194,5 +194,5 @@ fn contradictions_are_refused() {
     assert!(refusal(&snapshot, attracted.clone()).contains("isolated gravity needs"));
     attracted.boundary = Boundaries::all(Boundary::Outflow);
     attracted.coordinates = comove_sim::Coordinates::Comoving;
-    assert!(refusal(&snapshot, attracted).contains("gravity_boundary = isolated: comoving"));
+    assert!(refusal(&snapshot, attracted).contains("gravity_boundary = isolated: needs non-comoving coordinates"));
 }

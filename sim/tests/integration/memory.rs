@@ -196,7 +196,7 @@ fn the_finest_thresholds_rise_to_stay_within_max_cells() {
             .err()
             .expect("refused")
             .to_string()
-            .contains("max_cells = 4095: must be at least 4, the cells of the root level096")
+            .contains("max_cells = 4095: must be at least 4096, the cells of the root level")
     );
 }
 
