@@ -130,7 +130,7 @@ class Campaign:
             if found:
                 return self._one(found, repr(name))
         known = "; ".join(sorted({stage.name for stage in stages}))
-        raise UnknownStageError(f"{self.path}: no stage {name!r}; there are: {known or 'none'}")
+        raise UnknownStageError(f"{self.path}: no stage {name!r}; available: {known or 'none'}")
 
     def _one(self, stages: list[AnyStage], wanted: str) -> AnyStage:
         if len({stage.name for stage in stages}) > 1:

@@ -74,7 +74,7 @@ class Run(Stage):
         if not found:
             at = f" at {z:g}" if z is not None else ""
             there = listed(one.moment for one in records)
-            raise UnknownStageError(f"{self.name}: no output{at}; there are {there}")
+            raise UnknownStageError(f"{self.name}: no output{at}; available: {there}")
         return self.folder / found[-1].file
 
     def yt(self, z: float | None = None) -> Any:
@@ -155,7 +155,7 @@ class Run(Stage):
             at = f" at {z:g}" if z is not None else ""
             with_options = "".join(f", {key} = {value}" for key, value in options.items())
             there = [f"{stage.name} ({stage.state}): {stage._moments()}" for stage in stages]
-            raise UnknownStageError(f"{self.name}: no {kind}{at}{with_options}; there are {'; '.join(there)}")
+            raise UnknownStageError(f"{self.name}: no {kind}{at}{with_options}; available: {'; '.join(there)}")
         stages = [stage for stage in matching if any(one is stage for one, _, _ in found)]
         stage = self.campaign._one(stages, f"{kind} of {self.name}")
         return stage._read([path for one, _, path in found if one is stage][-1])

@@ -123,7 +123,7 @@ class Analysis(Stage):
             at = f" at {z:g}" if z is not None else ""
             there = self._tables(None, None)
             raise UnknownStageError(
-                f"{self.name}: no table{f' {kind}' if kind else ''}{at}; there are the kinds "
+                f"{self.name}: no table{f' {kind}' if kind else ''}{at}; available kinds: "
                 f"{', '.join(sorted({name.kind for name, _ in there})) or 'none'} at {self._moments()}"
             )
         return self._read(found[-1][1])

@@ -177,7 +177,7 @@ def test_spectra_of_several_species_are_told_apart(run):
     with pytest.raises(comove.AmbiguousStageError, match="species"):
         run.power_spectrum(z=3)
     assert len(run.power_spectrum(z=9.5)) > 0  # one stage has this redshift
-    with pytest.raises(comove.UnknownStageError, match=r"no power_spectrum, species = dark_matter; there are .*done"):
+    with pytest.raises(comove.UnknownStageError, match=r"no power_spectrum, species = dark_matter; available: .*done"):
         run.power_spectrum(species="dark_matter")
 
 
@@ -294,7 +294,7 @@ def test_names_of_stages(computed):
     assert computed["Halos, seed 2"].kind == "halos"
     with pytest.raises(comove.AmbiguousStageError, match=r"'halos': several stages: Halos, seed 1; Halos, seed 2"):
         computed["halos"]
-    with pytest.raises(comove.UnknownStageError, match=r"no stage 'seed 3'; there are: .*seed 1; seed 2"):
+    with pytest.raises(comove.UnknownStageError, match=r"no stage 'seed 3'; available: .*seed 1; seed 2"):
         computed["seed 3"]
     with pytest.raises(comove.CampaignError, match=r"campaign\.json is missing"):
         comove.Campaign(computed.path / run.folder)
@@ -384,7 +384,7 @@ def test_times_replace_redshifts_in_non_comoving_coordinates(tmp_path):
     for t, table in ((0.05, maps.table(z=0.05)), (0.1, maps.table())):
         assert table.attrs["time"] == t
         agrees(table, maps.folder / f"slice_density_t{t}.csv")
-    there = r"no table at 0\.07; available: the kinds slice_density at t = 0\.05, t = 0\.1"
+    there = r"no table at 0\.07; available kinds: slice_density at t = 0\.05, t = 0\.1"
     with pytest.raises(comove.UnknownStageError, match=there):
         maps.table(z=0.07)
     with pytest.raises(comove.CampaignError, match="the snapshot has no dark matter"):

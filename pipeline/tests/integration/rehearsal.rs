@@ -82,7 +82,7 @@ fn errors_of_the_text_are_found_before_the_run() {
         (3, "no property \"mas\""),
         (3, "no property \"mas_msun_h\""),
         (5, "unknown field \"densty\""),
-        (6, "bool"),
+        (6, "expected a truth value, found a real number"),
         (8, "no property \"bims\""),
         (9, "no output at 47; available: z = 48, 46, 45"),
         (10, "the result has no \"plce\", did you mean \"place\"?"),
