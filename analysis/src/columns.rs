@@ -127,6 +127,10 @@ fn power_spectrum(column: &str) -> Option<&'static str> {
         "power_mpc3_h3" => "P(k) of the density contrast",
         "modes" => "modes in the bin",
         "k_nyquist_h_mpc" => "Nyquist wave number of the grid",
+        "shot_noise_mpc3_h3" => {
+            "mean shot noise of the particles in the bin, as the grid shows it: contained in P(k) unless \
+             subtract_shot_noise is set; 0 for gas and for gas with dark matter"
+        }
         "linear_mpc3_h3" => "P(k) of linear theory at the mean wave number and the redshift",
         _ => return None,
     })

@@ -51,11 +51,10 @@ impl Analysis for MapWithTable {
             return Ok(slice_by(communicator, part, options)?.map(|map| (map, None)));
         }
         let map = projection_by(communicator, part, options)?;
-        let pixels = resolving_pixels(part, options)?;
-        if pixels == options.pixels {
+        let Some(pixels) = resolving_pixels(part, options)? else {
             return Ok(map.map(|map| (map, None)));
-        }
-        let of_table = projection_by(communicator, part, &MapOptions { pixels, ..options.clone() })?;
+        };
+        let of_table = projection_by(communicator, part, &MapOptions { pixels: Some(pixels), ..options.clone() })?;
         Ok(map.map(|map| (map, of_table)))
     }
 }
@@ -80,6 +79,10 @@ impl Stage for Maps {
         let axis = format!("{:?}", self.map.options.axis).to_lowercase();
         let patches = if self.map.options.patches { ", with the patches" } else { "" };
         format!("{} along {axis}{patches}", self.map.options.field)
+    }
+
+    fn results_version(&self) -> u32 {
+        2
     }
 
     fn parameters(&self) -> Value {

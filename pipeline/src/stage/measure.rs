@@ -35,7 +35,7 @@ impl Stage for Measure {
     }
 
     fn results_version(&self) -> u32 {
-        2
+        3
     }
 
     fn parameters(&self) -> Value {

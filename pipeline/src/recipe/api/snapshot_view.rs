@@ -146,7 +146,7 @@ pub(crate) const SNAPSHOT: Type = Type {
         .with_options(&["MapOptions"]),
         Function::new(
             &["power_spectrum(snapshot: Snapshot) -> Map", "power_spectrum(snapshot: Snapshot, options: Map) -> Map"],
-            "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes }`.",
+            "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes, shot_noise_mpc3_h3 }`.",
         )
         .with_options(&["PowerOptions"]),
     ],
