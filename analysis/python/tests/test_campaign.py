@@ -70,6 +70,35 @@ def test_columns_have_descriptions(run):
     assert "P(k)" in table.attrs["descriptions"]["power_mpc3_h3"]
 
 
+def test_members_of_steps_have_units_and_descriptions(run):
+    steps = run.steps
+    units, descriptions = steps.attrs["units"], steps.attrs["descriptions"]
+    assert set(descriptions) == set(steps.columns)
+    for column, unit in (
+        ("dt", "code time"), ("density_max", "code density"), ("gas.kinetic", "code energy"), ("timing.hydro", "s"),
+        ("dark_matter.momentum.1", "code momentum"), ("device_bytes", "byte"),
+    ):
+        assert units[column] == unit
+    assert "groups.0" not in units and "each level" in descriptions["groups.0"]
+
+
+def test_all_columns_are_listed(computed):
+    columns = computed.columns.set_index(["file", "name"])
+    for key, unit in (
+        (("halos", "mass_msun_h"), "M☉/h"), (("halos", "halos[].mass_msun_h"), "M☉/h"), (("steps", "time"), "code time"),
+        (("summary", "sums.mass"), "code mass"), (("power_spectrum", "options.species"), ""),
+    ):
+        assert columns.loc[key, "unit"] == unit and columns.loc[key, "description"]
+    for stage in computed.analyses:
+        with (stage.folder / "columns.tsv").open(newline="") as file:
+            beside = list(csv.DictReader(file, delimiter="\t"))
+        for path in stage.files:
+            if path.suffix == ".csv" and stage.kind not in ("measure", "combine"):
+                kind = comove.tables.FileName.of(path.name).kind
+                names = {row["name"] for row in beside if row["file"] in (path.name, f"{kind}_*.csv")}
+                assert names == set(comove.tables.read_table(path).columns)
+
+
 def test_steps(run):
     records = lines(run.folder / "steps.jsonl")
     steps = run.steps

@@ -26,7 +26,7 @@ pub(crate) const PIXELS: usize = 960;
 const PIXEL_LIMITS: std::ops::RangeInclusive<usize> = 16..=8192;
 
 fn too_many_or_few(pixels: usize) -> AnalysisError {
-    AnalysisError::option("pixels", pixels, "between 16 and 8192 along either side")
+    AnalysisError::option("pixels", pixels, "must lie between 16 and 8192 along each side")
 }
 
 /// The direction looked along.

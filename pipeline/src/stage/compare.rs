@@ -58,6 +58,10 @@ impl Stage for Compare {
         json!({ "problem": self.problem.name(), "options": self.problem.options() })
     }
 
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         self.outputs.of(input)
     }

@@ -94,6 +94,10 @@ impl Stage for Maps {
         json!({ "map": self.map.options, "style": style })
     }
 
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         self.outputs.of(input)
     }

@@ -46,6 +46,10 @@ impl Stage for Measure {
         vec![self.closure.captured.place]
     }
 
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         self.outputs.of(input)
     }

@@ -86,6 +86,10 @@ impl Stage for PowerSpectra {
         2
     }
 
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         self.outputs.of(input)
     }
