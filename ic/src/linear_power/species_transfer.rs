@@ -373,7 +373,10 @@ mod tests {
             &["line 2", "d_b, d_cdm and t_b are needed", "v_CDM"],
         );
         let bare: Vec<&str> = class.lines().filter(|line| !line.starts_with('#')).collect();
-        says(message(SpeciesTransfer::Class, &bare.join("\n"), &right, 99.0), &["the header that names the columns", "headers = yes"]);
+        says(
+            message(SpeciesTransfer::Class, &bare.join("\n"), &right, 99.0),
+            &["the header that names the columns", "headers = yes"],
+        );
         let without = class.replace(":t_b ", ":t_g2 ");
         says(message(SpeciesTransfer::Class, &without, &right, 99.0), &["d_cdm", "t_g2", "output = mTk, vTk"]);
     }
