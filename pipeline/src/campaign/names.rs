@@ -57,9 +57,10 @@ pub(crate) fn names(stages: &[(&Node, &[usize])]) -> Vec<String> {
 /// The words of stages' folder names: the name that the recipe gives a stage or what it reads, and the parameters that tell
 /// it from the other stages with its label. All follow from the recipe alone. `marks` are the stages' own, without extents.
 pub(super) fn folder_words(stages: &[(&Node, &Marks)]) -> Vec<String> {
-    let mut labels: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (n, (node, _)) in stages.iter().enumerate() {
-        labels.entry(node.stage().label()).or_default().push(n);
+    // as for names, those that read something with a name have that
+    let mut labels: BTreeMap<(String, bool), Vec<usize>> = BTreeMap::new();
+    for (n, (node, marks)) in stages.iter().enumerate() {
+        labels.entry((node.stage().label(), marks.value("").is_empty())).or_default().push(n);
     }
     let mut words = vec![String::new(); stages.len()];
     for stages_of_label in labels.into_values() {
@@ -317,8 +318,8 @@ mod tests {
              slice(run, #{ field: \"pressure\" }), slice(run, #{ name: \"Größe 2: die Übersicht über alles, was je war, in 3 Teilen\" })])",
         );
         assert_eq!(unnamed[..4], ["ic_gaussian cells32", "evolve root32", "ic_gaussian cells16", "evolve root16"]);
-        assert_eq!(unnamed[4..6], ["slice z45-density", "slice last-pressure"]);
-        assert_eq!(unnamed[6], "slice gr-e2-die-bersicht-ber-alles-was-je-war-in");
+        assert_eq!(unnamed[4..6], ["slice density-z45", "slice pressure-last"]);
+        assert_eq!(unnamed[6], "slice gr-e2-die-bersicht-ber-alles-was-je-war");
         assert_eq!(folders("campaign(\"x\", [evolve(ic(C, 1, 16), #{ z_end: 40 })])"), ["ic_gaussian ", "evolve "]);
     }
 

@@ -73,7 +73,7 @@ pub(crate) const KINDS: &[Kind] = &[
     of("power_spectrum", "power_spectrum_*.json", &["PowerSpectrum"], "P(k)."),
     of("density_pdf", "density_pdf_*.json", &["DensityPdf"], "Volume and mass by density."),
     of("refinement_ratio", "refinement_ratio*.json", &["RefinementRatio"], "Levels of a run's outputs."),
-    of("compare", "compare_*.json", &["Comparison"], "An output against the solution of its problem."),
+    of("compare", "compare_*.json", &["Compared"], "An output against the solution of its problem."),
     of("force_test", "force_test.json", &["ForceRecord"], "Forces of point masses."),
     with(
         "result",
@@ -117,6 +117,7 @@ const SOURCES: &[(&[&str], &str)] = &[
     (&["PdfBin", "DensityPdf"], include_str!("../../../../analysis/src/density_pdf.rs")),
     (&["LevelShare", "RefinementRow", "RefinementRatio"], include_str!("../../../../analysis/src/refinement_ratio.rs")),
     (&["Comparison", "Errors", "Norms", "Point", "Path"], include_str!("../../../../analysis/src/comparison.rs")),
+    (&["Compared"], include_str!("../../stage/compare.rs")),
     (&["ForceRecord"], include_str!("../../stage/force_test.rs")),
 ];
 
