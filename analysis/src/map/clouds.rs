@@ -5,9 +5,8 @@
 //! particle where that is more: then a cloud of that radius holds 32 particles. The mass of a cloud in a pixel is integrated
 //! exactly, so that no mass is lost; at a face that is not periodic its outer part counts inside.
 
-use super::Window;
 use super::neighbours::Neighbours;
-use super::projection::BAND;
+use super::{BAND, Window};
 use crate::cells::leaf_width_at;
 use crate::part::Part;
 use comove_sim::HostParticles;

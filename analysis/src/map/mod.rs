@@ -20,6 +20,8 @@ pub use patches::PatchOutline;
 pub use projection::{projection, projection_by};
 pub use slice::{slice, slice_by};
 
+/// Rows of pixels of a projection that one thread fills.
+const BAND: usize = 16;
 /// Pixels along the width of a map by default.
 pub(crate) const PIXELS: usize = 960;
 /// Pixels along the width, and rows of them, that a map may have.

@@ -4,7 +4,7 @@
 //! [`crate::cell_fields`]) with its mass. So the mean of a density map over its pixels is the mean density of the
 //! window. Densities of particles are those of their clouds (`clouds.rs`), not of cells.
 
-use super::{Map, MapOptions, PIXELS, Window, clouds, patches};
+use super::{BAND, Map, MapOptions, PIXELS, Window, clouds, patches};
 use crate::cell_fields::{Average, CellField, Gas, field_by, symbol_in};
 use crate::cells::{PATCH_CELLS, patch_cells};
 use crate::error::AnalysisError;
@@ -205,9 +205,6 @@ impl Footprint {
         Self { low: [numbers[0], numbers[1]], width: numbers[2], lines }
     }
 }
-
-/// Rows of pixels that one thread fills.
-pub(super) const BAND: usize = 16;
 
 /// Some rows of pixels, which collect weight × value and weight.
 struct Band<'a> {
