@@ -281,9 +281,9 @@ def out_of_memory(launcher, recipe, references):
     for name, everyone, last in (("all", ["--memory", LITTLE_MEMORY], ()), ("last", [], ["--memory", LITTLE_MEMORY])):
         campaign = launcher.folder / f"memory-{name}"
         code, output = launcher.run(2, "run", recipe, "--dir", campaign, *everyone, last=last)
-        check(code == 8 and output.count("no room for level") == 1, f"no memory on {name}: exit code {code}", output)
+        check(code == 8 and output.count("not enough memory to refine level") == 1, f"no memory on {name}: exit code {code}", output)
         step = records(campaign)[-1]["step"]
-        check(f"checkpoint_{step:06}.h5 is written" in output, f"no memory on {name}: nothing is saved", output)
+        check(f"checkpoint_{step:06}.h5 was written" in output, f"no memory on {name}: nothing is saved", output)
         code, output = launcher.run(2, "resume", campaign)
         check(code == 0, f"continued with more memory: exit code {code}", output)
         compare(launcher, references["uniform"], campaign, f"no memory on {name}", of=outputs)
