@@ -5,6 +5,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Runs cosmological campaigns described by recipes.
 #[derive(Debug, Parser)]
@@ -144,7 +145,7 @@ pub struct Machine {
     #[arg(long, default_value = "auto", value_delimiter = ',')]
     pub device: Vec<String>,
     /// Compute at most N stages at a time [default: two for each device, at most one of them a run]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// After a failure, continue with all stages that do not need the failed one [default: write checkpoints and exit]
     #[arg(long)]
@@ -345,7 +346,7 @@ pub struct VerifyRestart {
     #[arg(value_parser = text_path())]
     pub snapshot: PathBuf,
     /// Compare K steps
-    #[arg(long, value_name = "K", default_value = "3", value_parser = steps)]
+    #[arg(long, value_name = "K", default_value = "3", value_parser = positive::<NonZeroU64>)]
     pub steps: NonZeroU64,
     /// Device
     #[command(flatten)]
@@ -367,11 +368,7 @@ fn count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected a whole number from 0 on".into())
 }
 
-fn positive(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "expected a whole number from 1 on".into())
-}
-
-fn steps(text: &str) -> Result<NonZeroU64, String> {
+fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "expected a whole number from 1 on".into())
 }
 

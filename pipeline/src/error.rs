@@ -173,6 +173,9 @@ fn readable(cells: f64) -> u64 {
     ((cells / unit).floor() * unit) as u64
 }
 
+/// Reason of an error about a file whose digest is not that in the ledger.
+pub(crate) const CHANGED_FILE: &str = "the file was damaged or changed after it was written";
+
 impl PipelineError {
     /// The same, with advice if a run could not start for lack of room.
     #[must_use]

@@ -180,8 +180,8 @@ fn wave_number(names: &[Label], h: f64) -> (usize, f64) {
 /// growth rate. In the Newtonian gauge contrasts lack 3 aH θ/k² of all matter.
 fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Row>, IcError> {
     let Some((line, names)) = table.labels() else {
-        let reason = "the header that names the columns (\"1:k (h/Mpc)\" …) is missing; CLASS writes it with format \
-                                                           = class, headers = yes";
+        let reason = "the header that names the columns (\"1:k (h/Mpc)\" …) is missing; CLASS writes it with \
+                      format = class, headers = yes";
         return Err(table.wrong(reason));
     };
     if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {

@@ -2,7 +2,7 @@
 //! checkpoint. Nothing is written.
 
 use crate::cli::OneDevice;
-use crate::error::PipelineError;
+use crate::error::{CHANGED_FILE, PipelineError};
 use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
 use crate::progress::Progress;
@@ -101,8 +101,7 @@ impl RecordedRun {
         let digest = digest_of(&path, &Progress::on_terminal())?;
         match self.known.snapshots.iter().find(|snapshot| snapshot.file == file) {
             Some(written) if written.digest != digest => {
-                let reason = "the file was damaged or changed after it was written; use another one";
-                return Err(PipelineError::input(&path, reason));
+                return Err(PipelineError::input(&path, format!("{CHANGED_FILE}; use another one")));
             }
             None if !self.history.vouches_for(&digest) => isolated_read::snapshot(&path)?,
             _ => {}

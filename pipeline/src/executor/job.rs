@@ -3,7 +3,7 @@
 use super::Executor;
 use crate::campaign::{Node, Resolved};
 use crate::cost::remaining::RunEstimator;
-use crate::error::PipelineError;
+use crate::error::{CHANGED_FILE, PipelineError};
 use crate::files::remove_if_there;
 use crate::ledger::{Artefact, Event};
 use crate::stage::evolve::{Evolve, observed, section, steps};
@@ -110,7 +110,7 @@ pub(super) fn verify(stage: &dyn Stage, resolved: &Resolved, executor: &Executor
     for (file, digest) in snapshots.chain(artefacts) {
         let reason = match digest_of(&folder.join(file), executor.progress) {
             Ok(found) if found == *digest => continue,
-            Ok(_) => "the file was damaged or changed after it was written".to_owned(),
+            Ok(_) => CHANGED_FILE.to_owned(),
             Err(PipelineError::Io { source, .. }) => source.to_string(),
             Err(error) => error.to_string(),
         };

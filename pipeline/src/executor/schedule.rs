@@ -89,7 +89,7 @@ struct Running {
     memory: f64,
     /// Whether nothing may be done beside it.
     alone: bool,
-    /// Whether something else was in progress meanwhile.
+    /// Whether another stage ran at the same time.
     beside: bool,
 }
 

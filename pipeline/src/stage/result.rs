@@ -1,6 +1,6 @@
 //! What a finished stage leaves, and which part of it the next one reads.
 
-use crate::error::PipelineError;
+use crate::error::{CHANGED_FILE, PipelineError};
 use crate::files::{self, regular_file};
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
@@ -56,8 +56,8 @@ impl Input {
 
     /// Checks that it is.
     pub(crate) fn check(&self, progress: &Progress) -> Result<(), PipelineError> {
-        let reason = "the file was damaged or changed after it was written; `comove resume` computes it again";
-        if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason)) }
+        let reason = || format!("{CHANGED_FILE}; `comove resume` computes it again");
+        if self.is_whole(progress)? { Ok(()) } else { Err(PipelineError::input(&self.path, reason())) }
     }
 
     /// The moment of a snapshot, rounded for a message.

@@ -2,7 +2,7 @@
 
 use super::super::section::SectionTable;
 use super::run::{Evolve, Origin, checkpoints_before};
-use crate::error::PipelineError;
+use crate::error::{CHANGED_FILE, PipelineError};
 use crate::ledger::Event;
 use crate::moment::Moment;
 use crate::progress::Progress;
@@ -141,7 +141,7 @@ fn begin(
 /// Opens a snapshot if the whole file is what the ledger says.
 fn open_verified(input: &Input, progress: &Progress) -> Result<StoredSnapshot, PipelineError> {
     if !input.is_whole(progress)? {
-        return Err(PipelineError::input(&input.path, "the file was damaged or changed after it was written"));
+        return Err(PipelineError::input(&input.path, CHANGED_FILE));
     }
     Ok(StoredSnapshot::open(&input.path)?)
 }
