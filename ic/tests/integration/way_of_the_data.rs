@@ -97,7 +97,7 @@ fn files_of_another_kind_are_refused() {
     let ic = load(gaussian(), &folder.path().join("UM_IC"), LoadFormat::UmIc { order: Order::Vzyx, precision: None });
     um_ic::write(&ic.path, &mesh, Order::Zyxv, Precision::Double).unwrap();
     let error = ic.load(&Communicator::alone(), &silent).unwrap_err();
-    assert!(matches!(error, IcError::Cell { .. }) && error.to_string().contains("field order"), "{error}");
+    assert!(matches!(error, IcError::Cell { .. }) && error.to_string().contains("field and byte order"), "{error}");
     mesh.density.iter_mut().for_each(|density| *density *= 0.15);
     um_ic::write(&ic.path, &mesh, Order::Vzyx, Precision::Double).unwrap();
     let error = ic.load(&Communicator::alone(), &silent).unwrap_err().to_string();
