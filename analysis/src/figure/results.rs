@@ -365,7 +365,7 @@ mod tests {
             ("Power spectrum of dark matter; shot noise 0.001000 (Mpc/h)³, not subtracted", 1)
         );
         let subtracted = PowerOptions { subtract_shot_noise: true, ..options.clone() };
-        assert!(drawn(&[subtracted.clone()]).0.ends_with("(Mpc/h)³, subtracted"));
+        assert!(drawn(std::slice::from_ref(&subtracted)).0.ends_with("(Mpc/h)³, subtracted"));
         assert!(drawn(&[options.clone(), subtracted]).0.ends_with("(Mpc/h)³, subtracted from some"));
         let gas = PowerOptions { species: Species::Gas, ..options };
         assert_eq!(drawn(&[gas]), ("Power spectrum of gas".into(), 0));

@@ -171,7 +171,7 @@ fn a_legend_covers_no_curve() {
             Shape::Area { corners, colour } if is_paper(colour) => Some([corners[0], corners[2]]),
             _ => None,
         });
-        let [low, high] = legends.last().expect("a legend");
+        let [low, high] = legends.collect::<Vec<_>>().pop().expect("a legend");
         let pieces = (0..CURVES.len()).flat_map(|n| lines(&figure, CURVES[n])).flat_map(|(pieces, _)| pieces);
         // samples of curves are lines of two points in the legend
         let curves: Vec<&Vec<[f64; 2]>> =
