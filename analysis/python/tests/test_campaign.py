@@ -190,7 +190,10 @@ def test_units(run):
         **{f"dispersion_{name}_km_s": "km/s" for name in ("200m", "200c", "500c", "vir")},
     }
     spectrum = run.power_spectrum(species="gas")
-    assert spectrum.attrs["units"] == {"k_h_mpc": "h/Mpc", "power_mpc3_h3": "Mpc**3/h**3", "k_nyquist_h_mpc": "h/Mpc"}
+    assert spectrum.attrs["units"] == {
+        "k_h_mpc": "h/Mpc", "power_mpc3_h3": "Mpc**3/h**3", "k_nyquist_h_mpc": "h/Mpc", "shot_noise_mpc3_h3": "Mpc**3/h**3",
+    }
+    assert (spectrum["shot_noise_mpc3_h3"] == 0).all() and (run.power_spectrum(species="matter")["shot_noise_mpc3_h3"] > 0).all()
     assert run.mass_function().attrs["units"]["dn_dlnm_h3_mpc3"] == "h**3/Mpc**3"
 
 
