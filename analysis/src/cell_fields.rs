@@ -9,12 +9,12 @@
 use crate::cells::{LeafCell, mean_density_by};
 use crate::error::AnalysisError;
 use crate::part::Part;
-use comove_sim::Snapshot;
 use comove_sim::fields::{DENSITY_SUFFIX, FieldSet};
 use comove_sim::kernels::layout::{DENSITY, ENERGY, ENTROPY, MOMENTUM};
 use comove_sim::kernels::point::dual_energy;
 use comove_sim::kernels::point::eos::Eos;
 use comove_sim::parallel::Communicator;
+use comove_sim::{Snapshot, SnapshotHeader};
 use std::borrow::Cow;
 
 /// How a field is averaged over cells.
@@ -278,10 +278,30 @@ impl CellField {
         }
     }
 
-    /// Symbol and unit for an axis: `T [K]`.
-    pub fn label(&self) -> String {
-        if self.unit.is_empty() { self.symbol.to_string() } else { format!("{} [{}]", self.symbol, self.unit) }
+    /// What cells have of the field beside that of particles, of a density of particles: its gas or nothing.
+    pub(crate) fn without_particles(&self) -> Self {
+        let value = match self.component() {
+            Component::DarkMatter => Value::Of(|_, _| 0.0),
+            _ => Value::Of(|_, cell| cell.fluid[DENSITY]),
+        };
+        Self { value, ..self.clone() }
     }
+
+    /// Whether it is a density to which particles contribute.
+    pub(crate) fn is_density_of_particles(&self) -> bool {
+        ["dark_matter_density", "matter_density"].contains(&&*self.name)
+    }
+}
+
+/// Symbol and unit for an axis: `T [K]`.
+pub(crate) fn label(symbol: &str, unit: &str) -> String {
+    if unit.is_empty() { symbol.into() } else { format!("{symbol} [{unit}]") }
+}
+
+/// The symbol of a field in a snapshot: ρ and δ of gas name their species where there is dark matter too.
+pub(crate) fn symbol_in(field: &CellField, header: &SnapshotHeader) -> String {
+    let of_species = header.dark_matter.is_some() && ["density", "overdensity"].contains(&&*field.name);
+    if of_species { format!("{}(gas)", field.symbol) } else { field.symbol.to_string() }
 }
 
 /// The mass fraction of a scalar and its density.
@@ -349,9 +369,8 @@ pub fn field_by(communicator: &Communicator, part: &Part, name: &str) -> Result<
         let reason = "it holds no potential; set gravity: true, or use an output instead of the initial condition";
         return Err(AnalysisError::MissingField { name: "potential", reason });
     }
-    let of_particles = ["dark_matter_density", "matter_density"].contains(&&*field.name);
     let has_particles = part.header().dark_matter.is_some();
-    if (of_particles && has_particles || field.name == "dark_matter_density")
+    if (field.is_density_of_particles() && has_particles || field.name == "dark_matter_density")
         && !communicator.any(!part.snapshot.state.dark_matter.is_empty())
     {
         let reason = "it holds no density of dark matter; set dark_matter: true in ic_gaussian, or use an output \

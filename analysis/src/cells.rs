@@ -258,7 +258,7 @@ mod tests {
                 let halos = find_halos(&snapshot, &HaloOptions { delta: 20.0, ..HaloOptions::default() }).unwrap();
                 let power = power_spectrum(&snapshot, &PowerOptions { level: 1, ..PowerOptions::default() }).unwrap();
                 let pdf = density_pdf(&snapshot, 10).unwrap();
-                let temperature = MapOptions { field: "temperature".into(), pixels: 50, ..MapOptions::default() };
+                let temperature = MapOptions { field: "temperature".into(), pixels: Some(50), ..MapOptions::default() };
                 let map = projection(&snapshot, &temperature).unwrap().values;
                 let mesh = grid(&snapshot, "velocity_x", 1).unwrap();
                 let text = serde_json::to_string(&(halos, power, pdf, map, mesh)).unwrap();

@@ -1,7 +1,7 @@
 //! Units and descriptions of the columns of tables that analyses write.
 
 /// Units by the ends of column names, the longest first.
-const UNITS: [(&str, &str); 8] = [
+pub const UNITS: [(&str, &str); 8] = [
     ("_mpc3_h3", "(Mpc/h)³"),
     ("_h3_mpc3", "(h/Mpc)³"),
     ("_msun_h", "M☉/h"),
@@ -39,10 +39,26 @@ pub fn note(table: &str, column: &str) -> Option<ColumnNote> {
     };
     // the field of a slice has its unit in brackets
     let bracketed = column.split_once(" [").and_then(|(_, unit)| unit.strip_suffix(']'));
-    let by_end = UNITS.iter().find(|(end, _)| column.ends_with(end)).map(|(_, unit)| *unit);
-    let by_name = ["density_mean", "peak_density_mean"].contains(&column).then_some("mean matter density");
-    let unit = by_end.or(by_name).or(bracketed).unwrap_or_default().to_owned();
+    let by_name = || {
+        let quantity = column.split('_').next().unwrap_or(column);
+        Some(match (table, quantity) {
+            _ if ["density_mean", "peak_density_mean"].contains(&column) => "mean matter density",
+            ("compare", "position") => "code length",
+            ("compare", "density") => "code density",
+            ("compare", "velocity") => "code velocity",
+            ("compare", "pressure") => "code pressure",
+            ("force_test", "separation") => "finest cells",
+            (table, "time") if table.starts_with("refinement_ratio") => "code time",
+            _ => return None,
+        })
+    };
+    let unit = unit_by_end(column).or_else(by_name).or(bracketed).unwrap_or_default().to_owned();
     of_table.map(|description: String| ColumnNote { unit, description })
+}
+
+/// The unit that the end of a name states.
+pub fn unit_by_end(name: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, unit)| *unit)
 }
 
 fn halos(column: &str) -> Option<String> {
@@ -127,6 +143,10 @@ fn power_spectrum(column: &str) -> Option<&'static str> {
         "power_mpc3_h3" => "P(k) of the density contrast",
         "modes" => "modes in the bin",
         "k_nyquist_h_mpc" => "Nyquist wave number of the grid",
+        "shot_noise_mpc3_h3" => {
+            "mean shot noise of the particles in the bin, as the grid shows it: contained in P(k) unless \
+             subtract_shot_noise is set; 0 for gas and for gas with dark matter"
+        }
         "linear_mpc3_h3" => "P(k) of linear theory at the mean wave number and the redshift",
         _ => return None,
     })
@@ -163,7 +183,7 @@ fn force_test(column: &str) -> Option<&'static str> {
 
 fn comparison(column: &str) -> Option<String> {
     match column {
-        "position" => return Some("position along the path, code length".into()),
+        "position" => return Some("position along the path; of a shell its mean radius".into()),
         "level" => return Some("refinement level of the cell; mean by volume in a shell".into()),
         _ => {}
     }
@@ -173,7 +193,7 @@ fn comparison(column: &str) -> Option<String> {
         ("", "of the run"),
     ];
     let (name, of) = ends.iter().find_map(|(end, text)| Some((column.strip_suffix(end)?, text)))?;
-    crate::comparison::QUANTITIES.contains(&name).then(|| format!("{name}: {of}, code units"))
+    crate::comparison::QUANTITIES.contains(&name).then(|| format!("{name}: {of}"))
 }
 
 fn slice(column: &str) -> Option<String> {
@@ -205,7 +225,9 @@ mod tests {
             ("mass_function", "dn_dlnm_h3_mpc3", "(h/Mpc)³"),
             ("profile", "density_mean", "mean matter density"),
             ("slice_density", "density [mean density]", "mean density"),
-            ("compare", "pressure_scatter", ""),
+            ("compare", "pressure_scatter", "code pressure"),
+            ("force_test", "separation_finest_cells", "finest cells"),
+            ("refinement_ratio", "time", "code time"),
             ("refinement_ratio_run2", "leaf_cells", ""),
         ] {
             assert_eq!(unit(table, column).as_deref(), Some(expected), "{column} of {table}");

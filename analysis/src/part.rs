@@ -8,9 +8,11 @@ use crate::messages;
 use bytemuck::Pod;
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
-use comove_sim::snapshot::{Pieces, SnapshotPart};
-use comove_sim::{Octree, Snapshot, SnapshotHeader};
+use comove_sim::snapshot::{Pieces, SnapshotPart, StoredSnapshot};
+use comove_sim::{HostParticles, Octree, Snapshot, SnapshotHeader};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a rank has of a snapshot.
@@ -22,19 +24,21 @@ pub struct Part<'a> {
     pub tree: &'a Octree,
     /// Who has which, if not this rank all.
     pieces: Option<Arc<Pieces>>,
+    /// The file of a snapshot in parts.
+    path: Option<&'a Path>,
     rank: usize,
 }
 
 impl<'a> From<&'a Snapshot> for Part<'a> {
     fn from(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot, tree: &snapshot.state.tree, pieces: None, rank: 0 }
+        Self { snapshot, tree: &snapshot.state.tree, pieces: None, path: None, rank: 0 }
     }
 }
 
 impl<'a> From<&'a SnapshotPart> for Part<'a> {
     fn from(part: &'a SnapshotPart) -> Self {
         let pieces = Some(Arc::clone(&part.pieces));
-        Self { snapshot: &part.snapshot, tree: &part.tree, pieces, rank: part.rank }
+        Self { snapshot: &part.snapshot, tree: &part.tree, pieces, path: Some(&part.path), rank: part.rank }
     }
 }
 
@@ -56,6 +60,24 @@ impl<'a> Part<'a> {
     /// What the snapshot says of itself.
     pub fn header(&self) -> &'a SnapshotHeader {
         &self.snapshot.header
+    }
+
+    /// All dark-matter particles: those in memory, or, of a snapshot in parts, from its file.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Particles`], [`AnalysisError::MissingField`].
+    pub(crate) fn particles(&self) -> Result<Cow<'a, HostParticles>, AnalysisError> {
+        if let Some(particles) = &self.snapshot.state.particles {
+            return Ok(Cow::Borrowed(particles));
+        }
+        let stored = match self.path {
+            Some(path) => {
+                StoredSnapshot::open(path).and_then(|stored| stored.particles()).map_err(AnalysisError::Particles)?
+            }
+            None => None,
+        };
+        let missing = || AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" };
+        stored.map(Cow::Owned).ok_or_else(missing)
     }
 
     /// This rank.

@@ -4,8 +4,9 @@
 //! Of gas the grid holds cell averages ([`crate::covering_grid`]): δ on the grid is the true δ convolved with one cell, W(k) =
 //! Π sinc(k_i h/2), where cells of that level or finer exist. `deconvolve` divides P by W²; coarser cells are smoother
 //! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise. Particles are put on the grid
-//! by clouds in cells, whose window is W²; theirs is stated, V/N of N particles times the square of their share of the
-//! matter, and not taken away.
+//! by clouds in cells, whose window is W². Their shot noise is V/N of N particles times the square of their share of the
+//! matter; on the grid, with its aliases, times Π(1 − ⅔ sin²(k_i h/2)) (Jing 2005, ApJ 620, 559), and over W⁴ where P is
+//! deconvolved. Every bin states that mean over its modes, `subtract_shot_noise` takes it away. Gas with dark matter has none.
 
 use crate::covering_grid::{GRID_LIMIT_MIB, cells_within, planes, slab_by};
 use crate::error::AnalysisError;
@@ -13,7 +14,7 @@ use crate::fourier::forward_by;
 use crate::matter::require_one_process;
 use crate::messages::{broadcast, gather};
 use crate::part::{Part, alone};
-use crate::table::{Record, Table};
+use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
 use comove_sim::kernels::point::particle::Cloud;
 use comove_sim::parallel::Communicator;
@@ -61,11 +62,14 @@ pub struct PowerOptions {
     pub bins: Bins,
     /// Whether P is divided by the square of the cell's window.
     pub deconvolve: bool,
+    /// Whether the Poisson shot noise of the particles is subtracted, bin by bin (column `shot_noise_mpc3_h3`). Particles
+    /// that start on a lattice have less of it until they have left the lattice: early spectra become negative.
+    pub subtract_shot_noise: bool,
 }
 
 impl Default for PowerOptions {
     fn default() -> Self {
-        Self { species: Species::Matter, level: 0, bins: Bins::Linear, deconvolve: true }
+        Self { species: Species::Matter, level: 0, bins: Bins::Linear, deconvolve: true, subtract_shot_noise: false }
     }
 }
 
@@ -96,6 +100,17 @@ impl PowerOptions {
                 "the snapshot has none; use species: \"dark_matter\" or \"matter\"",
             ));
         }
+        let without_noise = match self.species {
+            Species::Gas => Some("gas has no shot noise"),
+            Species::Cross => Some("gas and dark matter have no shot noise in common"),
+            Species::Matter | Species::DarkMatter if !dark_matter => {
+                Some("gas has no shot noise, and there are no particles")
+            }
+            Species::Matter | Species::DarkMatter => None,
+        };
+        if let Some(reason) = without_noise.filter(|_| self.subtract_shot_noise) {
+            return Err(AnalysisError::option("subtract_shot_noise", true, format!("{reason}; leave the option out")));
+        }
         Ok(())
     }
 }
@@ -109,6 +124,9 @@ pub struct PowerBin {
     pub power_mpc3_h3: f64,
     /// Modes in the bin; k and −k both count.
     pub modes: u64,
+    /// Mean shot noise of its modes in (Mpc/h)³: contained in the power, or subtracted from it; 0 without particles.
+    #[serde(default)]
+    pub shot_noise_mpc3_h3: f64,
 }
 
 /// A power spectrum.
@@ -122,7 +140,7 @@ pub struct PowerSpectrum {
     pub cells: [usize; 3],
     /// Nyquist wave number of the grid, π/h, in h/Mpc: bins end there.
     pub k_nyquist_h_mpc: f64,
-    /// Shot noise of the particles, contained in the power, in (Mpc/h)³; left out where there are none.
+    /// Shot noise of the particles at small wave numbers in (Mpc/h)³; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shot_noise_mpc3_h3: Option<f64>,
     /// From small k to large.
@@ -179,13 +197,14 @@ pub fn power_spectrum_by(
     let all: f64 = contrasts.iter().map(|contrast| contrast.mean).sum();
     let share = contrasts.last().map_or(1.0, |dark_matter| dark_matter.mean / all);
     let volume = cells.iter().product::<usize>() as f64 * width.powi(3);
-    let bins = binned_power(communicator, &contrasts, cells, width, options);
+    let shot_noise = shot_noise.map(|stated| volume / stated.particles as f64 * share * share);
+    let bins = binned_power(communicator, &contrasts, cells, width, (options, shot_noise.unwrap_or(0.0)));
     Ok(bins.map(|bins| PowerSpectrum {
         redshift: part.header().redshift(),
         options: options.clone(),
         cells,
         k_nyquist_h_mpc: PI / width,
-        shot_noise_mpc3_h3: shot_noise.map(|stated| volume / stated.particles as f64 * share * share),
+        shot_noise_mpc3_h3: shot_noise,
         bins,
         linear_mpc3_h3: Vec::new(),
     }))
@@ -257,12 +276,13 @@ fn sum(communicator: &Communicator, planes: &Array3<f64>) -> f64 {
 /// up to the Nyquist wave number, on the first rank: collective.
 ///
 /// * `cells`: of the mesh, along x, y, z
+/// * `shot_noise`: of the particles, before they are put on the mesh
 fn binned_power(
     communicator: &Communicator,
     contrasts: &[Contrast],
     [nx, ny, nz]: [usize; 3],
     width: f64,
-    options: &PowerOptions,
+    (options, shot_noise): (&PowerOptions, f64),
 ) -> Option<Vec<PowerBin>> {
     let longest = nx.max(ny).max(nz) as f64 * width;
     let fundamental = 2.0 * PI / longest;
@@ -282,13 +302,15 @@ fn binned_power(
         let x = 0.5 * k * width;
         if x == 0.0 { 1.0 } else { x.sin() / x }
     };
+    // what aliases add to a cloud's window: Σ W⁴ over all of them
+    let aliased = |k: f64| 1.0 - 2.0 / 3.0 * (0.5 * k * width).sin().powi(2);
     // one partial sum a plane of k_z, added in order
     let first = planes(nz, communicator.rank(), communicator.size()).start;
     let all: f64 = contrasts.iter().map(|contrast| contrast.mean).sum();
-    let of_planes: Vec<Vec<[f64; 3]>> = (0..contrasts[0].modes.len_of(Axis(0)))
+    let of_planes: Vec<Vec<[f64; 4]>> = (0..contrasts[0].modes.len_of(Axis(0)))
         .into_par_iter()
         .map(|plane| {
-            let mut sums = vec![[0.0; 3]; count];
+            let mut sums = vec![[0.0; 4]; count];
             let kz = frequency(first + plane, nz);
             for ((y, x), first) in contrasts[0].modes.index_axis(Axis(0), plane).indexed_iter() {
                 let (ky, kx) = (frequency(y, ny), frequency(x, nx));
@@ -299,6 +321,7 @@ fn binned_power(
                 let cell = if options.deconvolve { sinc(kx) * sinc(ky) * sinc(kz) } else { 1.0 };
                 let window = |contrast: &Contrast| if contrast.cloud { cell * cell } else { cell };
                 let amplitude = |contrast: &Contrast| contrast.modes[[plane, y, x]] / window(contrast);
+                let noise = shot_noise * aliased(kx) * aliased(ky) * aliased(kz) / cell.powi(4);
                 let power = match contrasts {
                     [one] => first.norm_sqr() / window(one).powi(2),
                     [gas, dark] if options.species == Species::Cross => (amplitude(gas) * amplitude(dark).conj()).re,
@@ -313,28 +336,34 @@ fn binned_power(
                 sum[0] += twice;
                 sum[1] += twice * k;
                 sum[2] += twice * norm * power;
+                sum[3] += twice * noise;
             }
             sums
         })
         .collect();
-    let mut total = vec![[0.0; 3]; count];
+    let mut total = vec![[0.0; 4]; count];
     for plane in gather(communicator, of_planes.concat())?.concat().chunks_exact(count) {
         for (sum, part) in total.iter_mut().zip(plane) {
-            (0..3).for_each(|n| sum[n] += part[n]);
+            (0..4).for_each(|n| sum[n] += part[n]);
         }
     }
     let filled = total.into_iter().filter(|sum| sum[0] > 0.0);
-    Some(filled.map(|[n, k, p]| PowerBin { k_h_mpc: k / n, power_mpc3_h3: p / n, modes: n as u64 }).collect())
+    let bin = |[n, k, power, noise]: [f64; 4]| {
+        let (power, shot_noise_mpc3_h3) = (power / n, noise / n);
+        let power_mpc3_h3 = if options.subtract_shot_noise { power - shot_noise_mpc3_h3 } else { power };
+        PowerBin { k_h_mpc: k / n, power_mpc3_h3, modes: n as u64, shot_noise_mpc3_h3 }
+    };
+    Some(filled.map(bin).collect())
 }
 
 impl Record for PowerSpectrum {
     fn table(&self) -> Table {
         let linear = (!self.linear_mpc3_h3.is_empty()).then_some("linear_mpc3_h3");
-        let columns = ["k_h_mpc", "power_mpc3_h3", "modes", "k_nyquist_h_mpc"];
+        let columns = ["k_h_mpc", "power_mpc3_h3", "modes", "k_nyquist_h_mpc", "shot_noise_mpc3_h3"];
         let mut table = Table::new(columns.into_iter().chain(linear));
         for (n, bin) in self.bins.iter().enumerate() {
-            let measured =
-                [bin.k_h_mpc.into(), bin.power_mpc3_h3.into(), bin.modes.into(), self.k_nyquist_h_mpc.into()];
+            let [k, power, noise] = [bin.k_h_mpc, bin.power_mpc3_h3, bin.shot_noise_mpc3_h3].map(Entry::from);
+            let measured = [k, power, bin.modes.into(), self.k_nyquist_h_mpc.into(), noise];
             let linear = self.linear_mpc3_h3.get(n).map(|power| (*power).into());
             table.push(measured.into_iter().chain(linear).collect());
         }
@@ -345,7 +374,7 @@ impl Record for PowerSpectrum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, gas};
+    use crate::fixture::{Fixture, gas, random_particles, with_particles};
     use comove_sim::HostParticles;
 
     /// Mean of cos(k·x + phase) over a cell of width h at x is Π sinc(k_i h/2) times its value at the centre; the
@@ -472,6 +501,63 @@ mod tests {
         assert!(
             power_spectrum(&snapshot, &options).unwrap_err().to_string().contains("dark matter: the snapshot has none")
         );
+    }
+
+    /// Random particles have the power of their shot noise in every bin up to the Nyquist wave number, deconvolved or not;
+    /// subtracted, nothing remains, and beside smooth gas their share counts.
+    #[test]
+    fn random_particles_have_their_shot_noise_alone() {
+        let count = 40_000;
+        let mut snapshot = with_particles(Fixture::uniform(1.0).build(), random_particles(count, [1.0; 3], 5));
+        // a third of the matter is gas
+        snapshot.state.particles.as_mut().unwrap().particle_mass = 2.0 / count as f64;
+        for (species, share) in [(Species::DarkMatter, 1.0f64), (Species::Matter, 2.0 / 3.0)] {
+            for deconvolve in [true, false] {
+                let options = PowerOptions { species, deconvolve, ..PowerOptions::default() };
+                let with = power_spectrum(&snapshot, &options).unwrap();
+                let subtracted = PowerOptions { subtract_shot_noise: true, ..options };
+                let without = power_spectrum(&snapshot, &subtracted).unwrap();
+                let noise = share.powi(2) / count as f64;
+                assert!((with.shot_noise_mpc3_h3.unwrap() / noise - 1.0).abs() < 1e-12);
+                assert_eq!(with.shot_noise_mpc3_h3, without.shot_noise_mpc3_h3);
+                let mut chi2 = 0.0;
+                for (bin, rest) in with.bins.iter().zip(&without.bins) {
+                    let stated = bin.shot_noise_mpc3_h3;
+                    assert_eq!((rest.shot_noise_mpc3_h3, rest.power_mpc3_h3), (stated, bin.power_mpc3_h3 - stated));
+                    // k and −k are one mode; within a bin the noise of modes differs by up to two
+                    let error = stated * (2.0 / bin.modes as f64).sqrt();
+                    assert!(rest.power_mpc3_h3.abs() < 4.5 * error, "{species:?} {deconvolve}: {bin:?}");
+                    chi2 += (rest.power_mpc3_h3 / error).powi(2) / with.bins.len() as f64;
+                }
+                assert!((0.3..2.2).contains(&chi2), "{species:?} {deconvolve}: {chi2}");
+                let first = with.bins[0].shot_noise_mpc3_h3;
+                assert!((first / noise - 1.0).abs() < 0.02, "{first} {noise}");
+                // an end of the grid without its aliases would be far off
+                let last = with.bins.last().unwrap().shot_noise_mpc3_h3;
+                assert!(if deconvolve { last > 1.2 * noise } else { last < 0.6 * noise }, "{last} {noise}");
+                let table = without.table();
+                assert_eq!(table.columns.last().map(String::as_str), Some("shot_noise_mpc3_h3"));
+            }
+        }
+        let gas =
+            power_spectrum(&snapshot, &PowerOptions { species: Species::Gas, ..PowerOptions::default() }).unwrap();
+        assert!(gas.bins.iter().all(|bin| bin.shot_noise_mpc3_h3 == 0.0));
+    }
+
+    /// There is nothing to subtract from gas, nor from gas with dark matter.
+    #[test]
+    fn shot_noise_of_gas_is_not_subtracted() {
+        for (species, dark_matter, part) in [
+            (Species::Gas, true, "gas has no shot noise"),
+            (Species::Cross, true, "gas and dark matter have no shot noise in common"),
+            (Species::Matter, false, "there are no particles"),
+        ] {
+            let options = PowerOptions { species, subtract_shot_noise: true, ..PowerOptions::default() };
+            let error = options.check(true, dark_matter).unwrap_err().to_string();
+            assert!(error.contains("subtract_shot_noise = true") && error.contains(part), "{error}");
+        }
+        let options = PowerOptions { subtract_shot_noise: true, ..PowerOptions::default() };
+        assert!(options.check(true, true).is_ok() && options.check(false, true).is_ok());
     }
 
     /// The grid of a coarser level keeps large-scale power of a refined snapshot.

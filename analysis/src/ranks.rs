@@ -41,7 +41,7 @@ fn part_of(snapshot: &Snapshot, pieces: &std::sync::Arc<Pieces>, rank: usize) ->
         own.potential.extend(state.potential(group).iter().flatten());
     }
     let snapshot = Snapshot { header: header.clone(), state: own };
-    SnapshotPart { snapshot, tree, pieces: pieces.clone(), rank }
+    SnapshotPart { snapshot, tree, pieces: pieces.clone(), rank, path: std::path::PathBuf::new() }
 }
 
 /// Compares what ranks find of every fixture with what one finds: more ranks than root groups too.
@@ -99,7 +99,7 @@ fn slices_and_projections() {
             let options = MapOptions {
                 field: field.into(),
                 axis,
-                pixels: 50,
+                pixels: Some(50),
                 center,
                 width_mpc_h,
                 depth_mpc_h: width_mpc_h,
@@ -168,7 +168,7 @@ fn a_profile_out_of_range_ends_on_all_ranks() {
 #[test]
 fn what_is_missing_is_missing_on_all_ranks() {
     let mut snapshot = Fixture::long().build();
-    let options = MapOptions { field: "potential".into(), pixels: 16, ..MapOptions::default() };
+    let options = MapOptions { field: "potential".into(), pixels: Some(16), ..MapOptions::default() };
     let is_found = |snapshot: &Snapshot| {
         on_ranks(snapshot, 11, |communicator, part| slice_by(communicator, part, &options).is_ok())
     };

@@ -9,7 +9,8 @@
 //!   report.html        the report
 //!   index.json         stages, their state and files
 //!   lock               who works here
-//!   evolve-3f9a1c/     one folder per stage: its kind and the first digits of its fingerprint (`History::folder_of`)
+//!   evolve-seed1-3f9a/ one folder per stage: its kind, what tells it from others, and digits of its fingerprint
+//!                      (`CampaignResolver::folder_of`)
 //! ```
 
 use crate::error::PipelineError;

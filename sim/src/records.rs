@@ -341,7 +341,7 @@ fn separate_gas(record: &mut Value) {
 /// The record of one root step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
-    /// [`RECORD_VERSION`].
+    /// Layout of the record.
     pub version: u32,
     /// Number of the step, from 1.
     pub step: u64,
@@ -390,10 +390,10 @@ pub struct StepRecord {
     pub cold_fraction: f64,
     /// What was needed besides the scalar.
     pub ladder: Ladder,
-    /// Smallest density of all matter in a leaf cell; `None` in records of version 1 with dark matter.
+    /// Smallest density of all matter in a leaf cell; left out in records of version 1 with dark matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density_min: Option<f64>,
-    /// Largest density of all matter in a leaf cell; `None` in records of version 1 with dark matter.
+    /// Largest density of all matter in a leaf cell; left out in records of version 1 with dark matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density_max: Option<f64>,
     /// Whether a regrid changed the tree in the step or at its end.
@@ -435,7 +435,7 @@ pub struct GasSums {
 /// What a run has done so far, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// [`SUMMARY_VERSION`].
+    /// Layout of the summary.
     #[serde(default)]
     pub version: u32,
     /// Steps taken since the start of the run.
@@ -468,7 +468,7 @@ pub struct RunSummary {
     pub timing: Timing,
     /// Cell updates in this process.
     pub cell_updates: u64,
-    /// Device.
+    /// Name of the device.
     pub device: String,
 }
 

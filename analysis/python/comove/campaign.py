@@ -13,7 +13,7 @@ from .errors import CampaignError, UnknownStageError
 from .ledger import History, read, stamp
 from .runs import Run
 from .stage import Analysis, AnyStage, Stage, ambiguous, newest
-from .tables import read_json
+from .tables import RECORDS, TABLES, read_json
 
 RUN = "evolve"
 
@@ -65,12 +65,25 @@ class Campaign:
         """Stages, files and columns of tables as of the end of the last process: `index.json`."""
         return dict(read_json(self.path / "index.json"))
 
-    def _descriptions(self, table: str) -> dict[str, str]:
-        """Descriptions of the columns of a table: `halos`. None in campaigns of older programs."""
+    @property
+    def columns(self) -> pd.DataFrame:
+        """The columns of tables and the members of records: the first part of the file's name, name, unit, description."""
+        index = self.index
+        rows = [
+            (file, one["name"], one["unit"], one["description"])
+            for part in (TABLES, RECORDS)
+            for file, columns in index.get(part, {}).items()
+            for one in columns
+        ]
+        return pd.DataFrame(rows, columns=["file", "name", "unit", "description"])
+
+    def _described(self, part: str, file: str) -> dict[str, tuple[str, str]]:
+        """Units and descriptions of the columns of a table (`halos`) or the members of a record (`steps`). None in campaigns
+        of older programs."""
         if not (self.path / "index.json").is_file():
             return {}
-        columns = self.index.get("tables", {}).get(table, [])
-        return {column["name"]: column["description"] for column in columns}
+        columns = self.index.get(part, {}).get(file, [])
+        return {column["name"]: (column["unit"], column["description"]) for column in columns}
 
     @property
     def state(self) -> str:

@@ -11,7 +11,7 @@ from . import snapshots
 from .errors import UnknownStageError
 from .ledger import read_jsonl
 from .stage import Analysis, Stage, ambiguous
-from .tables import listed, nearest, read_json, step_units, table_of
+from .tables import RECORDS, describe, listed, nearest, read_json, step_units, table_of
 
 
 class Run(Stage):
@@ -33,6 +33,7 @@ class Run(Stage):
         names: `timing.hydro`, `groups.0`."""
         table = table_of(read_jsonl(self.folder / "steps.jsonl"), "step")
         table.attrs["units"] = step_units(table.columns)
+        describe(table, self.campaign._described(RECORDS, "steps"))
         return table
 
     @property

@@ -11,7 +11,7 @@ import pandas as pd
 
 from .errors import AmbiguousStageError, ComoveWarning, UnknownStageError
 from .ledger import StageRecord
-from .tables import FileName, Moment, listed, nearest, read_json, read_table
+from .tables import TABLES, FileName, Moment, describe, listed, nearest, read_json, read_table
 
 if TYPE_CHECKING:
     from .campaign import Campaign
@@ -165,8 +165,7 @@ class Analysis(Stage):
     def _read(self, path: Path) -> pd.DataFrame:
         table = read_table(path)
         table.attrs["stage"] = self.name
-        described = self.campaign._descriptions(FileName.of(path.name).kind)
-        table.attrs["descriptions"] = {name: described[name] for name in table.columns if name in described}
+        describe(table, self.campaign._described(TABLES, FileName.of(path.name).kind))
         return table
 
 

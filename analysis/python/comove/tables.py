@@ -26,7 +26,10 @@ UNITS = (
     ("_k", "K"),
 )
 
-#: Units of step records, which are else in code units.
+#: The parts of `index.json` that describe columns of tables and members of records.
+TABLES, RECORDS = "tables", "records"
+
+#: Units of step records where `index.json` has none, as in campaigns of older programs; all else is in code units.
 STEP_UNITS = {"device_bytes": "byte", "cell_updates_per_second": "1/s"}
 
 
@@ -155,6 +158,20 @@ def step_units(columns: Iterable[str]) -> dict[str, str]:
     units = {column: STEP_UNITS.get(column) for column in columns}
     units.update({column: "s" for column in units if column.startswith("timing.")})
     return {column: unit for column, unit in units.items() if unit is not None}
+
+
+def describe(table: pd.DataFrame, described: dict[str, tuple[str, str]]) -> None:
+    """Adds units, where the columns' names have none, and descriptions to the attributes of a table. A column of an entry
+    of a list, `groups.0`, has those of the list."""
+    units, descriptions = table.attrs.setdefault("units", {}), {}
+    for column in map(str, table.columns):
+        member = re.sub(r"\.\d+(?=\.|$)", "[]", column)
+        found = described.get(member) or described.get(member.removesuffix("[]"))
+        if found is not None:
+            descriptions[column] = found[1]
+            if found[0]:
+                units.setdefault(column, found[0])
+    table.attrs["descriptions"] = descriptions
 
 
 def _are_rows(value: Any) -> bool:

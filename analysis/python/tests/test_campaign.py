@@ -70,6 +70,35 @@ def test_columns_have_descriptions(run):
     assert "P(k)" in table.attrs["descriptions"]["power_mpc3_h3"]
 
 
+def test_members_of_steps_have_units_and_descriptions(run):
+    steps = run.steps
+    units, descriptions = steps.attrs["units"], steps.attrs["descriptions"]
+    assert set(descriptions) == set(steps.columns)
+    for column, unit in (
+        ("dt", "code time"), ("density_max", "code density"), ("gas.kinetic", "code energy"), ("timing.hydro", "s"),
+        ("dark_matter.momentum.1", "code momentum"), ("device_bytes", "byte"),
+    ):
+        assert units[column] == unit
+    assert "groups.0" not in units and "each level" in descriptions["groups.0"]
+
+
+def test_all_columns_are_listed(computed):
+    columns = computed.columns.set_index(["file", "name"])
+    for key, unit in (
+        (("halos", "mass_msun_h"), "M☉/h"), (("halos", "halos[].mass_msun_h"), "M☉/h"), (("steps", "time"), "code time"),
+        (("summary", "sums.mass"), "code mass"), (("power_spectrum", "options.species"), ""),
+    ):
+        assert columns.loc[key, "unit"] == unit and columns.loc[key, "description"]
+    for stage in computed.analyses:
+        with (stage.folder / "columns.tsv").open(newline="") as file:
+            beside = list(csv.DictReader(file, delimiter="\t"))
+        for path in stage.files:
+            if path.suffix == ".csv" and stage.kind not in ("measure", "combine"):
+                kind = comove.tables.FileName.of(path.name).kind
+                names = {row["name"] for row in beside if row["file"] in (path.name, f"{kind}_*.csv")}
+                assert names == set(comove.tables.read_table(path).columns)
+
+
 def test_steps(run):
     records = lines(run.folder / "steps.jsonl")
     steps = run.steps
@@ -161,7 +190,10 @@ def test_units(run):
         **{f"dispersion_{name}_km_s": "km/s" for name in ("200m", "200c", "500c", "vir")},
     }
     spectrum = run.power_spectrum(species="gas")
-    assert spectrum.attrs["units"] == {"k_h_mpc": "h/Mpc", "power_mpc3_h3": "Mpc**3/h**3", "k_nyquist_h_mpc": "h/Mpc"}
+    assert spectrum.attrs["units"] == {
+        "k_h_mpc": "h/Mpc", "power_mpc3_h3": "Mpc**3/h**3", "k_nyquist_h_mpc": "h/Mpc", "shot_noise_mpc3_h3": "Mpc**3/h**3",
+    }
+    assert (spectrum["shot_noise_mpc3_h3"] == 0).all() and (run.power_spectrum(species="matter")["shot_noise_mpc3_h3"] > 0).all()
     assert run.mass_function().attrs["units"]["dn_dlnm_h3_mpc3"] == "h**3/Mpc**3"
 
 

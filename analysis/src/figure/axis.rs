@@ -49,6 +49,16 @@ impl Scale {
         }
     }
 
+    /// The scale with room above its upper end, over its length; the same where numbers end.
+    pub fn with_room_above(self, room: f64) -> Self {
+        let high = match self.logarithmic {
+            true => (self.high.ln() + room * (self.high.ln() - self.low.ln())).exp(),
+            false => self.high + room * (self.high - self.low),
+        };
+        // without room not a bit changes
+        if room > 0.0 && high.is_finite() { Self { high, ..self } } else { self }
+    }
+
     /// Where a value lies, 0 at the lower end and 1 at the upper; not finite where a logarithmic scale cannot show it.
     pub fn place(&self, value: f64) -> f64 {
         if self.logarithmic {

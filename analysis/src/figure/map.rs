@@ -3,14 +3,14 @@
 use super::axis::{Scale, Tick};
 use super::text::{width, wrap};
 use super::{Align, Colour, Dash, FAINT, Figure, FigureSize, INK, LINE, Shape, outline};
-use crate::cell_fields::{CellField, labelled};
+use crate::cell_fields::{CellField, label, labelled};
 use crate::error::AnalysisError;
 use crate::map::Map;
 use crate::table::{readable, readable_redshift};
 use serde::{Deserialize, Serialize};
 
-/// Longer side of the picture in points by default: 960 pixels of a PNG, the default number of pixels of a map.
-const SIDE: f64 = 960.0 * 72.0 / super::render::RESOLUTION;
+/// Longer side of the picture in points by default: the default number of pixels of a map, each a pixel of the PNG.
+const SIDE: f64 = crate::map::PIXELS as f64 * 72.0 / super::render::RESOLUTION;
 /// Height of the picture over the width of a figure of a given size, at most.
 const TALLEST: f64 = 1.3;
 /// Space around the picture and its colour bar in points.
@@ -80,7 +80,7 @@ pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> 
     figure.outline(low, high, INK, AXIS_WIDTH);
     axes(&mut figure, map, low, high);
     bar(&mut figure, &colours, ticks, [high[0] + BAR_GAP, low[1]], high[1]);
-    let label = [field.label()];
+    let label = [label(&map.symbol, &map.unit)];
     figure.upright([size[0] - RIGHT - 0.5 * LINE, (low[1] + high[1]) / 2.0], &label, INK);
     headline.draw(&mut figure);
     Ok(figure)
@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn colours_follow_the_values() {
         let snapshot = Fixture::blob().build();
-        let options = MapOptions { center: Some([0.3, 0.4, 0.55]), pixels: 32, patches: true, ..MapOptions::default() };
+        let options =
+            MapOptions { center: Some([0.3, 0.4, 0.55]), pixels: Some(32), patches: true, ..MapOptions::default() };
         let map = slice(&snapshot, &options).unwrap();
         let figure = map_figure(&map, &MapStyle::default()).unwrap();
         let Shape::Image { rgb, columns, .. } = &figure.shapes[0] else { panic!("the picture comes first") };
@@ -279,7 +280,8 @@ mod tests {
 
     #[test]
     fn one_value_and_no_value_are_drawn() {
-        let map = slice(&Fixture::uniform(1.0).build(), &MapOptions { pixels: 16, ..MapOptions::default() }).unwrap();
+        let map =
+            slice(&Fixture::uniform(1.0).build(), &MapOptions { pixels: Some(16), ..MapOptions::default() }).unwrap();
         let figure = map_figure(&map, &MapStyle::default()).unwrap();
         assert!(figure.png().is_ok() && !figure.title().contains("grey"), "{}", figure.title());
         let empty = Map { values: vec![vec![f64::NAN; 4]; 4], ..map };

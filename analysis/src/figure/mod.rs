@@ -146,7 +146,7 @@ impl Figure {
         svg::svg(self)
     }
 
-    /// The figure as PNG with 250 pixels per inch.
+    /// The figure as PNG with 250 pixels per inch, or as many as show every pixel of its images.
     pub fn png(&self) -> Result<Vec<u8>, AnalysisError> {
         render::png(self, &render::tree(self, &self.svg()?)?)
     }

@@ -1,14 +1,14 @@
 //! SVG to PNG and PDF with the embedded font alone.
 
 use super::text::{FAMILY, FONT_FILE};
-use super::{Figure, svg};
+use super::{Figure, Shape, svg};
 use crate::error::AnalysisError;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 use std::sync::{Arc, LazyLock};
 
-/// Pixels per inch of a PNG.
+/// Pixels per inch of a PNG, at least.
 pub(super) const RESOLUTION: f64 = 250.0;
 /// Units of a tree per inch.
 const TREE_UNITS: f32 = 96.0;
@@ -33,8 +33,21 @@ pub(super) fn tree(figure: &Figure, svg: &str) -> Result<Tree, AnalysisError> {
     Tree::from_str(svg, &options).map_err(|error| figure.failure(error))
 }
 
+/// Pixels per inch that show every pixel of the figure's images.
+fn resolution(figure: &Figure) -> f64 {
+    let needed = |shape: &Shape| match shape {
+        Shape::Image { low, high, columns, rgb } => {
+            let rows = rgb.len() / (3 * columns);
+            (*columns as f64 / (high[0] - low[0])).max(rows as f64 / (high[1] - low[1])) * 72.0
+        }
+        _ => 0.0,
+    };
+    figure.shapes.iter().map(needed).fold(RESOLUTION, f64::max)
+}
+
 pub(super) fn png(figure: &Figure, tree: &Tree) -> Result<Vec<u8>, AnalysisError> {
-    let [width, height] = figure.size.map(|points| (points / 72.0 * RESOLUTION).round().max(1.0) as u32);
+    let resolution = resolution(figure);
+    let [width, height] = figure.size.map(|points| (points / 72.0 * resolution).round().max(1.0) as u32);
     let too_large = || figure.failure(format!("{width}×{height} pixels exceed the limit"));
     let mut pixels = Pixmap::new(width, height).ok_or_else(too_large)?;
     pixels.fill(Color::WHITE);
@@ -43,7 +56,7 @@ pub(super) fn png(figure: &Figure, tree: &Tree) -> Result<Vec<u8>, AnalysisError
     resvg::render(tree, scale, &mut pixels.as_mut());
     // opaque on white paper
     let rgb: Vec<u8> = pixels.pixels().iter().flat_map(|p| [p.red(), p.green(), p.blue()]).collect();
-    let per_metre = (RESOLUTION / 0.0254).round() as u32;
+    let per_metre = (resolution / 0.0254).round() as u32;
     svg::png(width as usize, height as usize, &rgb, Some(per_metre)).map_err(|error| figure.failure(error))
 }
 

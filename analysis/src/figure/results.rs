@@ -1,14 +1,14 @@
 //! The figure of each result.
 
 use super::lines::{Curve, Mark, Panel, Ratio, Style, line_figure};
-use super::{Dash, Figure};
+use super::{CURVES, Dash, Figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
 use crate::halo_profile::{HaloProfile, Shell};
 use crate::mass_function::{MassBin, MassFunction};
 use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
-use crate::table::readable_redshift;
+use crate::table::{readable, readable_redshift};
 
 /// Volume fraction and cells of every level against redshift, early times on the left; in non-comoving coordinates against
 /// time.
@@ -34,7 +34,8 @@ pub fn refinement_figure(ratio: &RefinementRatio) -> Figure {
     line_figure(&format!("Refinement against {}", if comoving { "redshift" } else { "time" }), &panels, 2)
 }
 
-/// P(k) of one or more named spectra, up to their Nyquist wave numbers, and linear theory where it is known.
+/// P(k) of one or more named spectra, up to their Nyquist wave numbers, linear theory where it is known, and the shot noise
+/// where it is in sight.
 pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
     let curves = spectra.iter().map(|(name, spectrum)| Curve {
         name: name.clone(),
@@ -50,6 +51,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         dash: Some(Dash::Dashed),
         ..Curve::default()
     });
+    let noises = shot_noises(spectra);
     // a mark for grids of different levels would belong to one of them only
     let nyquist = spectra.first().map(|(_, s)| s.k_nyquist_h_mpc);
     let shared = nyquist.filter(|k| spectra.iter().all(|(_, s)| s.k_nyquist_h_mpc == *k));
@@ -59,7 +61,7 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
         y_label: "P(k) [(Mpc/h)³]".into(),
         x_logarithmic: true,
         y_logarithmic: true,
-        curves: curves.chain(linear).collect(),
+        curves: curves.chain(linear).chain(noises).collect(),
         marks,
         ..Panel::default()
     };
@@ -72,7 +74,57 @@ pub fn power_figure(spectra: &[(String, &PowerSpectrum)]) -> Figure {
     // curves of several species name their own
     let species = spectra.first().map(|(_, spectrum)| spectrum.options.species);
     let shared = species.filter(|species| spectra.iter().all(|(_, other)| other.options.species == *species));
-    line_figure(shared.map_or("Power spectra", title), &[panel], 1)
+    let title = shared.map_or("Power spectra", title);
+    line_figure(&format!("{title}{}", noise_note(spectra)), &[panel], 1)
+}
+
+/// The shot noise of spectra, one curve for all that have the same; none far below or above what is shown.
+fn shot_noises(spectra: &[(String, &PowerSpectrum)]) -> Vec<Curve> {
+    let values =
+        spectra.iter().flat_map(|(_, s)| s.bins.iter().map(|bin| bin.power_mpc3_h3).chain(s.linear_mpc3_h3.clone()));
+    let positive = values.filter(|power| *power > 0.0);
+    let (low, high) = positive.fold((f64::INFINITY, 0.0f64), |(l, h), power| (l.min(power), h.max(power)));
+    let mut curves: Vec<Curve> = Vec::new();
+    for (n, (_, spectrum)) in spectra.iter().enumerate().filter(|(_, (_, s))| s.shot_noise_mpc3_h3.is_some()) {
+        let points: Vec<[f64; 2]> = spectrum.bins.iter().map(|bin| [bin.k_h_mpc, bin.shot_noise_mpc3_h3]).collect();
+        let in_sight = points.iter().any(|p| (low..=high).contains(&p[1]));
+        if in_sight && !curves.iter().any(|curve| nearly_equal(&curve.points, &points)) {
+            let name = if curves.is_empty() { "shot noise".into() } else { String::new() };
+            curves.push(Curve { name, points, color: Some(n), dash: Some(Dash::Dotted), ..Curve::default() });
+        }
+    }
+    if let [only] = &mut curves[..] {
+        // not one spectrum's
+        only.color = Some(GREY);
+    }
+    curves
+}
+
+/// Whether curves differ by less than a line shows: the mean density of a run changes by rounding.
+fn nearly_equal(x: &[[f64; 2]], y: &[[f64; 2]]) -> bool {
+    let close = |(p, q): (&[f64; 2], &[f64; 2])| (0..2).all(|a| (p[a] / q[a] - 1.0).abs() < 1e-3);
+    x.len() == y.len() && x.iter().zip(y).all(close)
+}
+
+/// The number of a colour that is nobody's.
+const GREY: usize = CURVES.len() - 1;
+
+/// What the title says of the shot noise.
+fn noise_note(spectra: &[(String, &PowerSpectrum)]) -> String {
+    let mut noises: Vec<String> =
+        spectra.iter().filter_map(|(_, spectrum)| spectrum.shot_noise_mpc3_h3).map(readable).collect();
+    noises.dedup();
+    let subtracted = spectra.iter().filter(|(_, spectrum)| spectrum.options.subtract_shot_noise).count();
+    let state = match subtracted {
+        0 => "not subtracted",
+        all if all == spectra.len() => "subtracted",
+        _ => "subtracted from some",
+    };
+    match &noises[..] {
+        [] => String::new(),
+        [noise] => format!("; shot noise {noise} (Mpc/h)³, {state}"),
+        _ => format!("; shot noise {state}"),
+    }
 }
 
 /// What a model predicts in a bin.
@@ -293,6 +345,32 @@ mod tests {
         fixture
     }
 
+    /// A spectrum of particles states its shot noise in the title, and as a curve where that is in sight.
+    #[test]
+    fn spectra_state_their_shot_noise() {
+        use crate::fixture::{random_particles, with_particles};
+        let snapshot = with_particles(Fixture::uniform(1.0).build(), random_particles(1000, [1.0; 3], 3));
+        let drawn = |options: &[PowerOptions]| {
+            let spectra =
+                options.iter().map(|options| (String::from("z = 1"), power_spectrum(&snapshot, options).unwrap()));
+            let spectra: Vec<(String, PowerSpectrum)> = spectra.collect();
+            let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
+            let figure = power_figure(&named);
+            (figure.title().to_owned(), figure.svg().unwrap().matches(">shot noise</text>").count())
+        };
+        let options = PowerOptions { species: Species::DarkMatter, ..PowerOptions::default() };
+        let (title, listed) = drawn(&[options.clone(), options.clone()]);
+        assert_eq!(
+            (&*title, listed),
+            ("Power spectrum of dark matter; shot noise 0.001000 (Mpc/h)³, not subtracted", 1)
+        );
+        let subtracted = PowerOptions { subtract_shot_noise: true, ..options.clone() };
+        assert!(drawn(std::slice::from_ref(&subtracted)).0.ends_with("(Mpc/h)³, subtracted"));
+        assert!(drawn(&[options.clone(), subtracted]).0.ends_with("(Mpc/h)³, subtracted from some"));
+        let gas = PowerOptions { species: Species::Gas, ..options };
+        assert_eq!(drawn(&[gas]), ("Power spectrum of gas".into(), 0));
+    }
+
     /// Draws every figure; `COMOVE_GALLERY=folder` keeps them to be looked at.
     #[test]
     fn every_result_has_a_figure() {
@@ -338,7 +416,7 @@ mod tests {
         for (name, figure) in &lines {
             figure.write(folder, name).unwrap();
         }
-        let pixels = if kept.is_some() { 960 } else { 64 };
+        let pixels = kept.is_none().then_some(64);
         let plane = MapOptions { center: Some([12.5, 12.5, 12.2]), pixels, patches: true, ..MapOptions::default() };
         let near = MapOptions {
             center: Some([22.0, 3.0, 12.5]),
@@ -357,7 +435,7 @@ mod tests {
             let figure = map_figure(&map.unwrap(), &MapStyle::default()).unwrap();
             figure.write(folder, name).unwrap();
             for file in Figure::files(name) {
-                assert!(std::fs::metadata(folder.join(&file)).unwrap().len() > 5000, "{file}");
+                assert!(std::fs::metadata(folder.join(&file)).unwrap().len() > 2000, "{file}");
             }
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! A window is centred in the box; across a periodic boundary its coordinates run on beyond the box instead of jumping.
 
+mod clouds;
+mod neighbours;
 pub mod patches;
 pub mod projection;
 pub mod slice;
@@ -17,6 +19,17 @@ use serde::{Deserialize, Serialize};
 pub use patches::PatchOutline;
 pub use projection::{projection, projection_by};
 pub use slice::{slice, slice_by};
+
+/// Rows of pixels of a projection that one thread fills.
+const BAND: usize = 16;
+/// Pixels along the width of a map by default.
+pub(crate) const PIXELS: usize = 960;
+/// Pixels along the width, and rows of them, that a map may have.
+const PIXEL_LIMITS: std::ops::RangeInclusive<usize> = 16..=8192;
+
+fn too_many_or_few(pixels: usize) -> AnalysisError {
+    AnalysisError::option("pixels", pixels, "must lie between 16 and 8192 along each side")
+}
 
 /// The direction looked along.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,8 +69,9 @@ pub struct MapOptions {
     pub width_mpc_h: Option<f64>,
     /// Depth of a projection in Mpc/h; by default that of the box.
     pub depth_mpc_h: Option<f64>,
-    /// Pixels along the width.
-    pub pixels: usize,
+    /// Pixels along the width. By default 960 for a projection; for a slice as many as show the finest cells that it cuts,
+    /// from 960 to 2048. A cell that is smaller than a pixel still takes one.
+    pub pixels: Option<usize>,
     /// Whether the outlines of the leaf patches are collected, and drawn.
     pub patches: bool,
 }
@@ -78,8 +92,8 @@ impl MapOptions {
                 return Err(AnalysisError::option(name, length, "must be positive and fit into the box"));
             }
         }
-        if !(16..=8192).contains(&self.pixels) {
-            return Err(AnalysisError::option("pixels", self.pixels, "must lie between 16 and 8192 along each side"));
+        if let Some(pixels) = self.pixels.filter(|pixels| !PIXEL_LIMITS.contains(pixels)) {
+            return Err(too_many_or_few(pixels));
         }
         match box_lengths {
             Some(lengths) => self.sides(lengths, [true; 3]).map(|_| ()),
@@ -116,7 +130,7 @@ impl Default for MapOptions {
             center: None,
             width_mpc_h: None,
             depth_mpc_h: None,
-            pixels: 960,
+            pixels: None,
             patches: false,
         }
     }
@@ -129,6 +143,8 @@ pub struct Map {
     pub redshift: Option<f64>,
     /// Field name.
     pub field: String,
+    /// Symbol of the field, as a label shows it; of gas beside dark matter with its species.
+    pub symbol: String,
     /// Unit of the values, as a label shows it.
     pub unit: String,
     /// Direction looked along.
@@ -187,22 +203,20 @@ pub(crate) struct Window {
 
 impl Window {
     /// The window that options ask for; its height is its width or the box, whichever is less, its depth as given.
-    pub(crate) fn new(part: &Part, options: &MapOptions) -> Result<Self, AnalysisError> {
+    ///
+    /// * `pixels`: along its width
+    pub(crate) fn new(part: &Part, options: &MapOptions, pixels: usize) -> Result<Self, AnalysisError> {
         let lengths = part.snapshot.box_lengths();
         let frame = options.axis.frame();
         let ([width, height, depth], center) = options.sides(lengths, part.tree.periodic())?;
-        let rows = (options.pixels as f64 * height / width).round();
-        if !(16..=8192).contains(&options.pixels) || !(1.0..=8192.0).contains(&rows) {
-            return Err(AnalysisError::option(
-                "pixels",
-                options.pixels,
-                "must lie between 16 and 8192 along each side",
-            ));
+        let rows = (pixels as f64 * height / width).round();
+        if !PIXEL_LIMITS.contains(&pixels) || !(1.0..=*PIXEL_LIMITS.end() as f64).contains(&rows) {
+            return Err(too_many_or_few(pixels));
         }
         let half = [width, height, depth].map(|l| 0.5 * l);
         let low = std::array::from_fn(|a| center[frame[a]] - half[a]);
         let high = std::array::from_fn(|a| center[frame[a]] + half[a]);
-        Ok(Self { frame, low, high, pixels: [options.pixels, rows as usize] })
+        Ok(Self { frame, low, high, pixels: [pixels, rows as usize] })
     }
 
     /// Side of a pixel.

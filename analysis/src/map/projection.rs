@@ -2,10 +2,10 @@
 //!
 //! Each leaf cell counts in a pixel with the volume that the two share, exactly; fields that are averaged by mass (see
 //! [`crate::cell_fields`]) with its mass. So the mean of a density map over its pixels is the mean density of the
-//! window.
+//! window. Densities of particles are those of their clouds (`clouds.rs`), not of cells.
 
-use super::{Map, MapOptions, Window, patches};
-use crate::cell_fields::{Average, CellField, Gas, field_by};
+use super::{BAND, Map, MapOptions, PIXELS, Window, clouds, patches};
+use crate::cell_fields::{Average, CellField, Gas, field_by, symbol_in};
 use crate::cells::{PATCH_CELLS, patch_cells};
 use crate::error::AnalysisError;
 use crate::messages::{exchange, gather};
@@ -22,51 +22,60 @@ pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, Anal
     alone(snapshot, |communicator, part| projection_by(communicator, part, options))
 }
 
-/// The same of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the others
-/// see of their patches there.
+/// The projection of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the
+/// others see of their patches there; the first adds the particles.
 pub fn projection_by(
     communicator: &Communicator,
     part: &Part,
     options: &MapOptions,
 ) -> Result<Option<Map>, AnalysisError> {
     let field = field_by(communicator, part, &options.field)?;
-    let window = Window::new(part, options)?;
+    let window = Window::new(part, options, options.pixels.unwrap_or(PIXELS))?;
+    let with_particles = field.is_density_of_particles() && part.header().dark_matter.is_some();
+    let of_cells = if with_particles { field.without_particles() } else { field.clone() };
     let gas = Gas::by(communicator, part);
     let [columns, rows] = window.pixels;
     let images = window.images(part);
     let cuts = cuts(part, &window, &images, communicator.size());
     let own = BAND * cuts[communicator.rank()]..rows.min(BAND * cuts[communicator.rank() + 1]);
-    let footprints = footprints_in(communicator, part, &window, &images, (&field, &gas), &cuts);
+    let footprints = footprints_in(communicator, part, &window, &images, (&of_cells, &gas), &cuts);
     let mut sums = vec![[0.0; 2]; columns * own.len()];
     // every pixel takes the patches in key order, however rows are shared among threads and ranks
     sums.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, sums)| {
         let mut band = Band { window, first: own.start + n * BAND, sums };
         footprints.iter().for_each(|footprint| band.add(footprint));
     });
-    let means: Vec<f64> = sums.into_iter().map(|[sum, weight]| sum / weight).collect();
     // by rank, so from below
-    let Some(values) = gather(communicator, means) else { return Ok(None) };
+    let Some(sums) = gather(communicator, sums) else { return Ok(None) };
+    let mut sums = sums.concat();
+    if with_particles {
+        let masses = clouds::masses(part, &window, &*part.particles()?);
+        sums.iter_mut().zip(masses).for_each(|([sum, _], mass)| *sum += mass);
+    }
+    let means: Vec<f64> = sums.into_iter().map(|[sum, weight]| sum / weight).collect();
     Ok(Some(Map {
         redshift: part.header().cosmology.map(|_| part.header().redshift()),
-        field: field.name.into(),
+        field: field.name.to_string(),
+        symbol: symbol_in(&field, part.header()),
         unit: field.unit.into(),
         axis: options.axis,
         horizontal_mpc_h: [window.low[0], window.high[0]],
         vertical_mpc_h: [window.low[1], window.high[1]],
         depth_mpc_h: [window.low[2], window.high[2]],
-        values: values.iter().flat_map(|rows| rows.chunks_exact(columns)).map(<[f64]>::to_vec).collect(),
+        values: means.chunks_exact(columns).map(<[f64]>::to_vec).collect(),
         patches: if options.patches { patches::outlines(part, &window) } else { Vec::new() },
         cells: Vec::new(),
     }))
 }
 
-/// The pixels along the width that a projection needs to resolve every cell, at most those asked for: its table need not
-/// hold more.
-pub fn resolving_pixels(part: &Part, options: &MapOptions) -> Result<usize, AnalysisError> {
-    let window = Window::new(part, options)?;
+/// The pixels along the width that a projection needs to resolve every cell, if that are fewer than it has: its table need
+/// not hold more.
+pub fn resolving_pixels(part: &Part, options: &MapOptions) -> Result<Option<usize>, AnalysisError> {
+    let most = options.pixels.unwrap_or(PIXELS);
+    let window = Window::new(part, options, most)?;
     let finest = part.snapshot.cell_width(part.tree.level_count() - 1);
     let cells = ((window.high[0] - window.low[0]) / finest - 1e-9).ceil() as usize;
-    Ok(cells.clamp(16.min(options.pixels), options.pixels))
+    Ok(Some(cells.max(16)).filter(|pixels| *pixels < most))
 }
 
 /// Where bands of rows are cut for the ranks, so that each has about as many patches to add: the same on all ranks.
@@ -196,9 +205,6 @@ impl Footprint {
         Self { low: [numbers[0], numbers[1]], width: numbers[2], lines }
     }
 }
-
-/// Rows of pixels that one thread fills.
-const BAND: usize = 16;
 
 /// Some rows of pixels, which collect weight × value and weight.
 struct Band<'a> {

@@ -1,8 +1,8 @@
-//! A field on a plane: each pixel shows the leaf cell at its centre.
+//! A field on a plane: each pixel shows the leaf cell at its centre, or a finer one that lies between the centres of pixels.
 
-use super::{CutCell, Map, MapOptions, Window, patches};
-use crate::cell_fields::{CellField, Gas, field_by};
-use crate::cells::{leaf_of, patch_cells};
+use super::{CutCell, Map, MapOptions, PIXELS, Window, patches};
+use crate::cell_fields::{CellField, Gas, field_by, symbol_in};
+use crate::cells::patch_cells;
 use crate::error::AnalysisError;
 use crate::messages::gather;
 use crate::part::{Part, alone};
@@ -11,6 +11,10 @@ use comove_sim::kernels::layout::PATCH;
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
+use std::ops::Range;
+
+/// Pixels along the width that a slice has at most if it may choose.
+const MOST: usize = 2048;
 
 /// A slice through `options.center`.
 ///
@@ -21,51 +25,93 @@ pub fn slice(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, AnalysisE
     alone(snapshot, |communicator, part| slice_by(communicator, part, options))
 }
 
-/// The same of a snapshot in parts, on the first rank: collective. Every rank gives the pixels whose cells it has.
+/// The slice of a snapshot in parts, on the first rank: collective. Every rank sends the cells that the plane cuts.
 pub fn slice_by(communicator: &Communicator, part: &Part, options: &MapOptions) -> Result<Option<Map>, AnalysisError> {
     let field = field_by(communicator, part, &options.field)?;
-    let window = Window::new(part, &MapOptions { depth_mpc_h: None, ..options.clone() })?;
-    let gas = Gas::by(communicator, part);
-    let plane = 0.5 * (window.low[2] + window.high[2]);
-    let pixel = window.pixel();
-    let lengths = part.snapshot.box_lengths();
-    let periodic = part.tree.periodic();
-    let [columns, rows] = window.pixels;
-    // pixels below it and to its left, as a number exact up to 2⁵³, and its value
-    let row = |j: usize| -> Vec<[f64; 2]> {
-        let value = |i: usize| {
-            let mut position = [0.0; 3];
-            position[window.frame[0]] = window.low[0] + (i as f64 + 0.5) * pixel[0];
-            position[window.frame[1]] = window.low[1] + (j as f64 + 0.5) * pixel[1];
-            position[window.frame[2]] = plane;
-            let outside = (0..3).any(|a| !periodic[a] && !(0.0..lengths[a]).contains(&position[a]));
-            let leaf = if outside { None } else { leaf_of(part, position) };
-            leaf.map(|leaf| [(j * columns + i) as f64, field.value(&gas, &leaf)])
-        };
-        (0..columns).filter_map(value).collect()
+    let options = MapOptions { depth_mpc_h: None, ..options.clone() };
+    let flat = |pixels: usize| {
+        let window = Window::new(part, &options, pixels)?;
+        let plane = 0.5 * (window.low[2] + window.high[2]);
+        let at_plane = |[right, up, _]: [f64; 3]| [right, up, plane];
+        Ok::<_, AnalysisError>(Window { low: at_plane(window.low), high: at_plane(window.high), ..window })
     };
-    let pixels: Vec<Vec<[f64; 2]>> = (0..rows).into_par_iter().map(row).collect();
-    let pixels = gather(communicator, pixels.concat());
-    let flat =
-        Window { low: [window.low[0], window.low[1], plane], high: [window.high[0], window.high[1], plane], ..window };
-    let cells = cut_cells(communicator, part, &flat, &field, &gas);
-    let Some((pixels, cells)) = pixels.zip(cells) else { return Ok(None) };
-    let mut values = vec![vec![f64::NAN; columns]; rows];
-    for [place, value] in pixels.into_iter().flatten() {
-        values[place as usize / columns][place as usize % columns] = value;
-    }
+    let window = match options.pixels {
+        Some(pixels) => flat(pixels)?,
+        None => {
+            let window = flat(PIXELS)?;
+            flat(showing(finest_cells(part, &window), window.pixels))?
+        }
+    };
+    let gas = Gas::by(communicator, part);
+    let Some(cells) = cut_cells(communicator, part, &window, &field, &gas) else { return Ok(None) };
     Ok(Some(Map {
         redshift: part.header().cosmology.map(|_| part.header().redshift()),
-        field: field.name.into(),
+        field: field.name.to_string(),
+        symbol: symbol_in(&field, part.header()),
         unit: field.unit.into(),
         axis: options.axis,
         horizontal_mpc_h: [window.low[0], window.high[0]],
         vertical_mpc_h: [window.low[1], window.high[1]],
-        depth_mpc_h: [plane; 2],
-        values,
-        patches: if options.patches { patches::outlines(part, &flat) } else { Vec::new() },
+        depth_mpc_h: [window.low[2]; 2],
+        values: painted(&window, &cells),
+        patches: if options.patches { patches::outlines(part, &window) } else { Vec::new() },
         cells,
     }))
+}
+
+/// The finest cells that a plane cuts, along the width of the window; the same on all ranks.
+fn finest_cells(part: &Part, window: &Window) -> usize {
+    let images = window.images(part);
+    let is_cut = |patch: &LeafPatch| {
+        let width = part.snapshot.cell_width(patch.level);
+        let low =
+            |shift: &[f64; 3]| std::array::from_fn(|a| patch.first_cell[window.frame[a]] as f64 * width + shift[a]);
+        images.iter().any(|shift| window.meets(low(shift), PATCH as f64 * width))
+    };
+    let level = part.tree.leaf_patches().filter(is_cut).map(|patch| patch.level).max().unwrap_or(0);
+    ((window.high[0] - window.low[0]) / part.snapshot.cell_width(level) - 1e-9).ceil().max(1.0) as usize
+}
+
+/// The pixels along the width that show so many cells: a whole number each, [`PIXELS`] or more, if there are not too many.
+fn showing(cells: usize, [columns, rows]: [usize; 2]) -> usize {
+    // the window may be higher than wide
+    let most = (MOST * columns / rows.max(columns)).max(PIXELS.min(columns));
+    (cells * PIXELS.div_ceil(cells)).min(most)
+}
+
+/// The values of pixels, rows from below: of cells with the centre of a pixel the value there; of smaller ones, if they are
+/// finer than those, the last in key order.
+///
+/// * `cells`: level by level
+pub(super) fn painted(window: &Window, cells: &[CutCell]) -> Vec<Vec<f64>> {
+    let pixel = window.pixel();
+    // rounding of an edge must not decide whether it is beyond the centre of a pixel
+    let first_centre = |axis: usize, edge: f64| ((edge - window.low[axis]) / pixel[axis] - 0.5 - 1e-9).ceil();
+    let centres = |cell: &CutCell, axis: usize| -> Range<usize> {
+        let center = cell.center_mpc_h[window.frame[axis]];
+        let end = |edge: f64| first_centre(axis, edge).clamp(0.0, window.pixels[axis] as f64) as usize;
+        end(center - 0.5 * cell.width_mpc_h)..end(center + 0.5 * cell.width_mpc_h)
+    };
+    let around = |cell: &CutCell, axis: usize| -> Range<usize> {
+        let place = (cell.center_mpc_h[window.frame[axis]] - window.low[axis]) / pixel[axis];
+        if (0.0..window.pixels[axis] as f64).contains(&place) { place as usize..place as usize + 1 } else { 0..0 }
+    };
+    let mut values = vec![vec![f64::NAN; window.pixels[0]]; window.pixels[1]];
+    let mut paint = |[columns, rows]: [Range<usize>; 2], value: f64| {
+        values[rows].iter_mut().for_each(|row| row[columns.clone()].fill(value));
+    };
+    for cells in cells.chunk_by(|x, y| x.level == y.level) {
+        let with_centres = |cell: &&CutCell| (0..2).all(|axis| !centres(cell, axis).is_empty());
+        for cell in cells.iter().filter(|cell| !with_centres(cell)) {
+            let pixels =
+                |axis| Some(centres(cell, axis)).filter(|c| !c.is_empty()).unwrap_or_else(|| around(cell, axis));
+            paint([pixels(0), pixels(1)], cell.value);
+        }
+        for cell in cells.iter().filter(with_centres) {
+            paint([centres(cell, 0), centres(cell, 1)], cell.value);
+        }
+    }
+    values
 }
 
 /// The leaf cells that a window without depth cuts, on the first rank: collective.

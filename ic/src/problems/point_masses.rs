@@ -54,13 +54,13 @@ const BYTES_PER_PAIR: f64 = 1000.0;
 /// The force on one mass of a pair, along the line to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForceSample {
-    /// Finest cells.
+    /// Separation of the pair in finest cells.
     pub separation: f64,
-    /// Over Newton's 1/r².
+    /// Force of the other mass over Newton's 1/r².
     pub to_newton: f64,
-    /// Over the force of the root level alone at the same separation in its cells, rescaled.
+    /// Force of the other mass over that of the root level alone at the same separation in its cells, rescaled.
     pub to_root: f64,
-    /// The same with what the mass does to itself: on a refined mesh its own potential pulls at it.
+    /// This ratio with the force of the mass on itself: on a refined mesh its own potential pulls at it.
     pub felt_to_root: f64,
 }
 
@@ -71,9 +71,9 @@ pub struct ForceBin {
     pub separation: f64,
     /// Samples: two a pair.
     pub count: usize,
-    /// [`ForceSample::to_root`].
+    /// Force of the other mass over that of the root level alone.
     pub to_root: Spread,
-    /// [`ForceSample::felt_to_root`].
+    /// This ratio with the force of the mass on itself.
     pub felt_to_root: Spread,
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn fingerprint_of<'a>(
     };
     field("comove stage");
     field(kind);
-    // the label names the folder, and two folders are two stages
+    // two labels are two stages
     if label != kind {
         field(label);
     }

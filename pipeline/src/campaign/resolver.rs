@@ -3,7 +3,7 @@
 
 use super::deferred::{Deferred, own_name};
 use super::fingerprint::fingerprint;
-use super::names::names;
+use super::names::{Marks, folder_words, names};
 use super::{Campaign, Node, visit};
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, History, Identity, StageHistory};
@@ -96,6 +96,10 @@ struct ResolvedStage {
     path: Path,
     /// The positions of what it needs.
     inputs: Vec<usize>,
+    /// The middle of its folder's name.
+    words: String,
+    /// Its parameters and those of what it reads, as the recipe has them.
+    marks: Marks,
     progress: StageProgress,
 }
 
@@ -168,6 +172,7 @@ impl<'a> CampaignResolver<'a> {
         for (n, node) in campaign.stages.iter().enumerate() {
             resolver.push(node.clone(), vec![n]);
         }
+        resolver.find_words(0);
         resolver
     }
 
@@ -188,7 +193,38 @@ impl<'a> CampaignResolver<'a> {
         let position = |input: &Node| self.position(input).expect("inputs come first");
         let inputs = node.inputs().iter().map(position).collect();
         let (original, progress) = (node.clone(), StageProgress::Waiting);
-        self.stages.push(ResolvedStage { node, original, path, inputs, progress });
+        let (words, marks) = (String::new(), Marks::default());
+        self.stages.push(ResolvedStage { node, original, path, inputs, words, marks, progress });
+    }
+
+    /// Finds the words in the folder names of the stages from `first` on: those of the recipe, or of one decision. Stages of
+    /// another decision count for nothing, since they may or may not be there yet.
+    fn find_words(&mut self, first: usize) {
+        for n in first..self.stages.len() {
+            let inputs = self.reads(n).iter().map(|&input| &self.stages[input]);
+            let inputs = inputs.map(|input| (&input.original, &input.marks));
+            let marks = Marks::of(&self.stages[n].original, inputs, false);
+            self.stages[n].marks = marks;
+        }
+        let stages: Vec<_> = self.stages[first..].iter().map(|stage| (&stage.original, &stage.marks)).collect();
+        let words = folder_words(&stages);
+        for (stage, words) in self.stages[first..].iter_mut().zip(words) {
+            stage.words = words;
+        }
+    }
+
+    /// The words in the folder name of stage `n`, until it has a folder.
+    pub(super) fn words(&self, n: usize) -> &str {
+        &self.stages[n].words
+    }
+
+    /// The name of the folder of stage `n`, which has this fingerprint. Stages that are one have the words of the first.
+    fn folder_of(&self, n: usize, fingerprint: &str, history: &History) -> String {
+        let resolved = self.stages.iter().filter_map(ResolvedStage::resolved);
+        let same = self.stages[..n].iter().find(|stage| stage.resolved().is_some_and(|r| r.fingerprint == fingerprint));
+        let words = same.map_or_else(|| self.words(n), |same| same.words.as_str());
+        let is_taken = |name: &str| resolved.clone().any(|r| r.folder == name && r.fingerprint != fingerprint);
+        history.folder_of([&self.stage(n).label(), words], fingerprint, is_taken)
     }
 
     /// The position of a stage of the recipe.
@@ -401,7 +437,7 @@ impl<'a> CampaignResolver<'a> {
         };
         let Some(mut resolved) = resolved else { return Ok(StageStatus::Waiting) };
         // another stage may have taken the name since
-        resolved.folder = history.folder_of(&stage.label(), &resolved.fingerprint);
+        resolved.folder = self.folder_of(n, &resolved.fingerprint, history);
         self.stages[n].progress = match history.stage(&resolved.fingerprint).filter(|history| stage.is_done(history)) {
             None => StageProgress::ToDo(resolved),
             Some(done) => {
@@ -445,6 +481,7 @@ impl<'a> CampaignResolver<'a> {
                 for (k, node) in nodes.split_off(before).into_iter().enumerate() {
                     self.push(node, self.path(n).iter().copied().chain([k]).collect());
                 }
+                self.find_words(before);
                 let position = |wanted: &Node| self.position(wanted).expect("just pushed");
                 self.stages[n].progress = StageProgress::Decided(wanted.iter().map(position).collect());
             }

@@ -4,7 +4,7 @@ use super::deferred::own_name;
 use super::resolver::Path;
 use super::{Campaign, CampaignResolver};
 use crate::error::PipelineError;
-use crate::ledger::History;
+use crate::ledger::{DIGITS, History};
 use crate::recipe::error::nearest;
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
@@ -115,12 +115,23 @@ pub(crate) fn names(walk: &CampaignResolver<'_>, n: usize) -> impl Iterator<Item
         .flatten()
 }
 
-/// The positions of the stages that `text` names, as [`names`] lists them.
+/// Whether this is what the folder of stage `n` is called in another campaign: the words in its name may differ.
+fn is_folder_elsewhere(walk: &CampaignResolver<'_>, n: usize, text: &str) -> bool {
+    let (Some(resolved), Some((words, digits))) = (walk.resolved(n), text.rsplit_once('-')) else { return false };
+    let has_label =
+        words.strip_prefix(&walk.stage(n).label()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    has_label && digits.len() >= DIGITS && resolved.fingerprint.starts_with(digits)
+}
+
+/// The positions of the stages that `text` names, as [`names`] lists them, or as their folders are called in another campaign.
 pub(crate) fn find(walk: &CampaignResolver<'_>, text: &str) -> Result<Vec<usize>, PipelineError> {
     let names = |n: usize| names(walk, n);
-    let found: Vec<usize> = walk.positions().filter(|&n| names(n).any(|name| name == text)).collect();
-    if !found.is_empty() {
-        return Ok(found);
+    let is_called = |n: &usize| names(*n).any(|name| name == text);
+    for is_meant in [&is_called as &dyn Fn(&usize) -> bool, &|&n| is_folder_elsewhere(walk, n, text)] {
+        let found: Vec<usize> = walk.positions().filter(is_meant).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
     }
     let known: Vec<String> = walk.positions().flat_map(names).collect();
     let meant = nearest(text, known.iter().map(String::as_str)).map(|name| format!(", did you mean \"{name}\"?"));

@@ -7,8 +7,8 @@ use crate::moment::Moment;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Digits of a fingerprint in the name of a folder.
-const DIGITS: usize = 6;
+/// Digits of a fingerprint in the name of a folder, at least.
+pub(crate) const DIGITS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StageHistory {
@@ -123,14 +123,23 @@ impl History {
         self.rehearsed.contains(digest)
     }
 
-    /// The name of a stage's folder: the one it has, or its label and as many digits of its fingerprint, six or more, as
-    /// no other stage's folder is called after.
-    pub(crate) fn folder_of(&self, label: &str, fingerprint: &str) -> String {
+    /// The name of a stage's folder: the one that it has, whichever program gave it; or its label, words, and as many digits
+    /// of its fingerprint, four or more, as give a name that no other stage's folder has and that is not `taken` either.
+    pub(crate) fn folder_of(
+        &self,
+        [label, words]: [&str; 2],
+        fingerprint: &str,
+        taken: impl Fn(&str) -> bool,
+    ) -> String {
         if let Some(stage) = self.stage(fingerprint).filter(|stage| !stage.folder.is_empty()) {
             return stage.folder.clone();
         }
-        let mut names = (DIGITS..=fingerprint.len()).map(|digits| format!("{label}-{}", &fingerprint[..digits]));
-        names.find(|name| !self.folders.contains(name)).expect("no other stage has the same fingerprint")
+        let gap = if words.is_empty() { "" } else { "-" };
+        let name = |digits: usize| format!("{label}{gap}{words}-{}", &fingerprint[..digits]);
+        let mut names = (DIGITS..=fingerprint.len()).map(name);
+        names
+            .find(|name| !self.folders.contains(name) && !taken(name))
+            .expect("no other stage has the same fingerprint")
     }
 
     /// Takes in an event of this time, seconds since 1970.
@@ -286,9 +295,12 @@ mod tests {
     #[test]
     fn no_two_stages_have_one_folder() {
         let mut history = History::default();
-        let fingerprints = ["a".repeat(64), format!("{}{}", "a".repeat(7), "b".repeat(57))];
+        let folder_of = |history: &History, label: &str, fingerprint: &str| {
+            history.folder_of([label, ""], fingerprint, |name| name == "halos-dddd")
+        };
+        let fingerprints = ["a".repeat(64), format!("{}{}", "a".repeat(5), "b".repeat(59))];
         for fingerprint in &fingerprints {
-            let folder = history.folder_of("slice", fingerprint);
+            let folder = folder_of(&history, "slice", fingerprint);
             let kind = "slice".into();
             history.add(
                 &Event::StageStarted {
@@ -301,10 +313,11 @@ mod tests {
                 0.0,
             );
         }
-        let names = [0, 1].map(|n| history.folder_of("slice", &fingerprints[n]));
-        assert_eq!(names, ["slice-aaaaaa", "slice-aaaaaaa"], "and a folder keeps its name");
-        assert_eq!(history.folder_of("halos", &"a".repeat(64)), "slice-aaaaaa");
-        assert_eq!(history.folder_of("halos", &"b".repeat(64)), "halos-bbbbbb");
+        let names = [0, 1].map(|n| folder_of(&history, "slice", &fingerprints[n]));
+        assert_eq!(names, ["slice-aaaa", "slice-aaaaa"], "and a folder keeps its name");
+        assert_eq!(folder_of(&history, "halos", &"a".repeat(64)), "slice-aaaa");
+        assert_eq!(["b", "d"].map(|d| folder_of(&history, "halos", &d.repeat(64))), ["halos-bbbb", "halos-ddddd"]);
+        assert_eq!(history.folder_of(["halos", "seed1"], &"b".repeat(64), |_| false), "halos-seed1-bbbb");
     }
 
     /// What was made here or validated in a child process is known, whatever has become of it since.

@@ -11,5 +11,5 @@ pub(crate) mod history;
 pub(crate) mod writer;
 
 pub(crate) use event::{Artefact, Event, Identity, SnapshotFile, VERSION};
-pub(crate) use history::{Given, History, Ruling, StageHistory};
+pub(crate) use history::{DIGITS, Given, History, Ruling, StageHistory};
 pub(crate) use writer::Ledger;

@@ -25,6 +25,8 @@ pub struct Member {
     pub name: &'static str,
     /// Type of its value.
     pub value: &'static str,
+    /// Unit; empty without one.
+    pub unit: &'static str,
     /// Its meaning, as Markdown.
     pub text: &'static str,
     /// Runs that have it.
@@ -51,7 +53,12 @@ pub enum Needs {
 impl Member {
     /// A member of every run, whose value has no listed members.
     pub(super) const fn new(name: &'static str, value: &'static str, text: &'static str) -> Self {
-        Self { name, value, text, needs: Needs::Nothing, members: &[] }
+        Self { name, value, unit: "", text, needs: Needs::Nothing, members: &[] }
+    }
+
+    /// A member in this unit.
+    pub(super) const fn in_unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
     }
 
     /// A member of runs with `needs` alone.

@@ -38,7 +38,7 @@ impl Stage for Combine {
     }
 
     fn results_version(&self) -> u32 {
-        3
+        4
     }
 
     fn parameters(&self) -> Value {

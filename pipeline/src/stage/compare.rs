@@ -24,9 +24,13 @@ pub(crate) struct Compare {
 /// What is written of one output: the problem and the run with what they gave.
 #[derive(Serialize)]
 struct Compared<'a> {
+    /// Name of the test problem.
     problem: &'static str,
+    /// Its options.
     options: Value,
+    /// The parameters of the run.
     run: &'a Value,
+    /// The output against the solution.
     #[serde(flatten)]
     comparison: &'a Comparison,
 }
@@ -56,6 +60,10 @@ impl Stage for Compare {
 
     fn parameters(&self) -> Value {
         json!({ "problem": self.problem.name(), "options": self.problem.options() })
+    }
+
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

@@ -58,15 +58,19 @@ impl Default for SolverOptions {
 
 /// What is written: the options with what they gave.
 #[derive(Serialize)]
-struct Measured<'a> {
+struct ForceRecord<'a> {
+    /// The point masses.
     masses: &'a PointMasses,
+    /// Options of the solver.
     #[serde(flatten)]
     options: &'a SolverOptions,
+    /// Bins that have samples, by separation.
     bins: &'a [ForceBin],
+    /// Samples, two a pair, by separation.
     samples: &'a [ForceSample],
 }
 
-impl Record for Measured<'_> {
+impl Record for ForceRecord<'_> {
     fn table(&self) -> Table {
         Table::of(
             self.bins,
@@ -127,7 +131,7 @@ impl Stage for ForceTest {
             return Err(PipelineError::Interrupted { folder: work.campaign.into(), by });
         };
         let record =
-            Measured { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };
+            ForceRecord { masses: &self.masses, options: &self.options, bins: &table.bins, samples: &table.samples };
         let text = format!(
             "{}. Force on a mass of each pair, over the force of the root level alone at the same separation in cells: \
              of the other mass, and including the force of the mass on itself through the mesh. Bars show the scatter.",

@@ -113,6 +113,10 @@ impl Stage for Halos {
         json!(self.options)
     }
 
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
+    }
+
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         self.outputs.of(input)
     }

@@ -51,11 +51,10 @@ impl Analysis for MapWithTable {
             return Ok(slice_by(communicator, part, options)?.map(|map| (map, None)));
         }
         let map = projection_by(communicator, part, options)?;
-        let pixels = resolving_pixels(part, options)?;
-        if pixels == options.pixels {
+        let Some(pixels) = resolving_pixels(part, options)? else {
             return Ok(map.map(|map| (map, None)));
-        }
-        let of_table = projection_by(communicator, part, &MapOptions { pixels, ..options.clone() })?;
+        };
+        let of_table = projection_by(communicator, part, &MapOptions { pixels: Some(pixels), ..options.clone() })?;
         Ok(map.map(|map| (map, of_table)))
     }
 }
@@ -82,6 +81,10 @@ impl Stage for Maps {
         format!("{} along {axis}{patches}", self.map.options.field)
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn parameters(&self) -> Value {
         let mut style = json!(self.style);
         if self.style.size.is_none() {
@@ -89,6 +92,10 @@ impl Stage for Maps {
             style.as_object_mut().expect("a map of options").remove("size");
         }
         json!({ "map": self.map.options, "style": style })
+    }
+
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

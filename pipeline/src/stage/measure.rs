@@ -35,7 +35,7 @@ impl Stage for Measure {
     }
 
     fn results_version(&self) -> u32 {
-        2
+        3
     }
 
     fn parameters(&self) -> Value {
@@ -44,6 +44,10 @@ impl Stage for Measure {
 
     fn closures(&self) -> Vec<Place> {
         vec![self.closure.captured.place]
+    }
+
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

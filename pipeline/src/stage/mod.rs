@@ -77,7 +77,7 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
         title_of(self.kind())
     }
 
-    /// What its folder is called, before the first digits of its fingerprint.
+    /// The beginning of its folder's name.
     fn label(&self) -> String {
         self.kind().to_owned()
     }
@@ -111,6 +111,11 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
     /// What it reads of the stage at position `input` among its inputs.
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
         Selection::All.of(input)
+    }
+
+    /// The outputs of its input that it looks at, if it chooses among them.
+    fn outputs(&self) -> Option<&Selection> {
+        None
     }
 
     /// A result that is there already, without any work; `None` for all stages but [`saved`]. Files that the history does

@@ -69,12 +69,25 @@ impl Stage for PowerSpectra {
     }
 
     fn parameters(&self) -> Value {
-        let mut options = json!(self.options);
+        let mut parameters = json!(self.options);
+        let options = parameters.as_object_mut().expect("a map of options");
         if self.options.species == Species::Matter {
             // what a spectrum was before there were species
-            options.as_object_mut().expect("a map of options").remove("species");
+            options.remove("species");
         }
-        options
+        if !self.options.subtract_shot_noise {
+            // absent before it could be subtracted
+            options.remove("subtract_shot_noise");
+        }
+        parameters
+    }
+
+    fn results_version(&self) -> u32 {
+        2
+    }
+
+    fn outputs(&self) -> Option<&Selection> {
+        Some(&self.outputs)
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
@@ -96,7 +109,6 @@ impl Stage for PowerSpectra {
             Some(linear) => format!(" Linear theory: {}, σ8 = {}.", linear.power.name(), linear.cosmology.sigma8),
             None => String::new(),
         };
-        let mut section = Section::new(format!("{text}{source}"));
         let linear = self
             .linear
             .as_ref()
@@ -109,8 +121,16 @@ impl Stage for PowerSpectra {
                 spectrum.linear_mpc3_h3 = linear(&spectrum);
             }
             files.extend(work.write_record(&format!("power_spectrum_{}", work.shown(input).tag()), &spectrum)?);
-            section.record(format!("{}", work.shown(input)), &spectrum.table());
             spectra.push((format!("{}", work.shown(input)), spectrum));
+        }
+        let noise = match spectra.iter().any(|(_, spectrum)| spectrum.shot_noise_mpc3_h3.is_some()) {
+            false => "",
+            true if self.options.subtract_shot_noise => " The shot noise of the particles is subtracted.",
+            true => " The shot noise of the particles is not subtracted; a column of the tables states it.",
+        };
+        let mut section = Section::new(format!("{text}{noise}{source}"));
+        for (name, spectrum) in &spectra {
+            section.record(name.clone(), &spectrum.table());
         }
         let named: Vec<(String, &PowerSpectrum)> = spectra.iter().map(|(name, s)| (name.clone(), s)).collect();
         files.extend(work.write_figure("power_spectrum", &power_figure(&named), &mut section)?);

@@ -116,6 +116,19 @@ impl Selection {
         }
     }
 
+    /// The selection for a reader: `z = 4, 2`, `last` or `all`.
+    pub(crate) fn shown(&self) -> String {
+        let symbol = |moments: &[Moment]| moments.first().map_or("z", |moment| moment.symbol());
+        match self {
+            Self::Last => "last".into(),
+            Self::All => "all".into(),
+            Self::At(moments) => {
+                let values: Vec<String> = moments.iter().map(|moment| moment.value().to_string()).collect();
+                format!("{} = {}", symbol(moments), values.join(", "))
+            }
+        }
+    }
+
     /// What a recipe says in `at_z` or `at_t`; `moment` makes a moment of a number.
     pub(crate) fn decode(value: &serde_json::Value, moment: fn(f64) -> Moment) -> Result<Self, String> {
         let error = || format!("{value}: expected a number, a list of numbers, \"last\" or \"all\"");

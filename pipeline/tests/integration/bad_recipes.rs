@@ -521,6 +521,16 @@ fn what_check_knows() {
         (DARK, text("power_spectrum(G, #{ species: \"gas\" });"), "species = gas: the snapshot has none"),
         (
             GAS,
+            text("power_spectrum(G, #{ subtract_shot_noise: true });"),
+            "power_spectrum: subtract_shot_noise = true: gas has no shot noise, and there are no particles; leave the option out",
+        ),
+        (
+            GAS,
+            text("power_spectrum(G, #{ subtract_shot_noise: true });"),
+            "power_spectrum: subtract_shot_noise = true: gas has no shot noise, and there are no particles; leave the option out",
+        ),
+        (
+            GAS,
             text("power_spectrum(G, #{ bins: #{ per_decade: 0 } });"),
             "bins = 0: must lie between 1 and 200 per factor of ten",
         ),

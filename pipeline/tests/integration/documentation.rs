@@ -155,7 +155,9 @@ fn nothing_is_left_empty() {
             && !line.starts_with("| option")
             && !line.starts_with("| |")
             && !line.starts_with("| field")
+            && !line.starts_with("| member")
     }) {
+        let line = line.replace("\\|", "");
         assert!(!line.trim_end_matches('|').trim_end().ends_with('|'), "{line}");
     }
     let anchors: BTreeSet<String> = page.lines().filter_map(|l| l.strip_prefix('#')).map(anchor).collect();

@@ -81,7 +81,10 @@ fn fields_agree_with_each_other() {
     let mut table =
         table.map(|stage| stage.unwrap().path().join("power_spectrum_z45.csv")).filter(|file| file.exists());
     let table = std::fs::read_to_string(table.next().unwrap()).unwrap();
-    assert!(table.starts_with("k_h_mpc,power_mpc3_h3,modes,k_nyquist_h_mpc,linear_mpc3_h3\n"), "{table}");
+    assert!(
+        table.starts_with("k_h_mpc,power_mpc3_h3,modes,k_nyquist_h_mpc,shot_noise_mpc3_h3,linear_mpc3_h3\n"),
+        "{table}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::common;
 
 use assert_cmd::cargo::cargo_bin;
 use common::said;
+use std::path::Path;
 use std::process::Command;
 
 /// Two seeds, each with a picture, and a table of both; NAMED is the name of the first seed's run.
@@ -86,4 +87,81 @@ fn a_name_is_one_short_line() {
     }
     let text = Place::new("#{ nmae: \"a\" }").ends(&["plan", "sweep.rhai"], 3);
     assert!(text.contains("did you mean \"name\"?"), "{text}");
+}
+
+/// The folders of a campaign's stages.
+fn folders(campaign: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(campaign).unwrap().map(|entry| entry.unwrap());
+    let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A kind, words, and four digits of the fingerprint: the same wherever and whenever the recipe is run. Plan, status, index
+/// and command line know them.
+#[test]
+fn folders_say_what_they_hold() {
+    let place = Place::new(r#"#{ name: "The first: seed 1" }"#);
+    let plan = place.ends(&["plan", "sweep.rhai"], 0);
+    place.ends(&["run", "sweep.rhai"], 0);
+    let names = folders(&place.0.path().join("sweep"));
+    let words = [
+        "evolve-seed2",
+        "evolve-the-first-seed1",
+        "ic_gaussian-seed1",
+        "ic_gaussian-seed2",
+        "refinement_ratio-the-first-seed1",
+    ];
+    let words = words.iter().chain(&["slice", "slice-the-first-seed1"]);
+    assert_eq!(names.len(), 7, "{names:?}");
+    for (name, words) in names.iter().zip(words) {
+        let digits = name.strip_prefix(&format!("{words}-")).unwrap_or_else(|| panic!("{words}: {names:?}"));
+        assert!(digits.len() == 4 && digits.chars().all(|c| c.is_ascii_hexdigit()), "{name}");
+        assert!(!name.starts_with("ic_") || plan.contains(name.as_str()), "{name} is not in {plan}");
+    }
+    place.ends(&["run", "sweep.rhai", "--dir", "again", "--jobs", "2"], 0);
+    assert_eq!(folders(&place.0.path().join("again")), names);
+    let index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.0.path().join("sweep/index.json")).unwrap()).unwrap();
+    let mut indexed: Vec<&str> =
+        index["stages"].as_array().unwrap().iter().map(|stage| stage["folder"].as_str().unwrap()).collect();
+    indexed.sort_unstable();
+    assert_eq!(indexed, names);
+    let slice = names.last().unwrap();
+    assert!(place.ends(&["explain", "sweep.rhai", slice], 0).contains("done, and all its files"));
+    let forced = place.ends(&["run", "sweep.rhai", "--only", slice, "--force", slice], 0);
+    assert!(forced.contains("Slice: density, The first: seed 1"), "{forced}");
+    assert_eq!(folders(&place.0.path().join("sweep")), names);
+}
+
+/// Folders that an older program has named by kind and six digits keep their names, and runs in them are continued.
+#[test]
+fn older_folders_are_continued() {
+    let place = Place::new("#{}");
+    place.ends(&["run", "sweep.rhai"], 0);
+    let campaign = place.0.path().join("sweep");
+    let ledger = std::fs::read_to_string(campaign.join("ledger.jsonl")).unwrap();
+    let mut older = ledger.clone();
+    for line in ledger.lines().filter(|line| line.contains("\"stage_started\"")) {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let [now, kind, fingerprint] = ["folder", "kind", "fingerprint"].map(|key| event[key].as_str().unwrap());
+        let before = format!("{kind}-{}", &fingerprint[..6]);
+        std::fs::rename(campaign.join(now), campaign.join(&before)).unwrap();
+        older = older.replace(now, &before);
+    }
+    std::fs::write(campaign.join("ledger.jsonl"), older).unwrap();
+    let names = folders(&campaign);
+    assert!(names.iter().all(|name| name.rsplit_once('-').unwrap().1.len() == 6), "{names:?}");
+    let again = place.ends(&["run", "sweep.rhai"], 0);
+    assert_eq!(again.matches("done before").count(), 7, "{again}");
+    let text = std::fs::read_to_string(place.0.path().join("sweep.rhai")).unwrap();
+    std::fs::write(place.0.path().join("sweep.rhai"), text.replace("z_end: 40", "z_end: 39")).unwrap();
+    let further = place.ends(&["run", "sweep.rhai"], 0);
+    assert_eq!(further.matches("continuing from ").count(), 2, "{further}");
+    let now = folders(&campaign);
+    assert!(names.iter().all(|name| now.contains(name)), "{names:?} {now:?}");
+    let runs: Vec<&String> = now.iter().filter(|name| name.starts_with("evolve-")).collect();
+    assert!(runs.len() == 2 && runs.iter().all(|run| campaign.join(run).join("output_z39.h5").exists()), "{now:?}");
+    assert!(now.iter().any(|name| name.starts_with("slice-seed1-")), "{now:?}");
 }

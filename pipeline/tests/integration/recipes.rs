@@ -145,13 +145,20 @@ fn recipes() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes")
 }
 
-/// Every file of a campaign folder, without the digits of the stages' fingerprints.
+/// Every file of a campaign folder, by the labels of the stages.
 fn files_below(campaign: &Path) -> BTreeSet<String> {
     let entries = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(campaign.join("index.json")).unwrap()).unwrap();
+    // a decision has no folder
+    let label = |stage: &serde_json::Value| {
+        Some((stage["folder"].as_str()?.to_owned(), stage["label"].as_str().unwrap().to_owned()))
+    };
+    let labels: Vec<(String, String)> = index["stages"].as_array().unwrap().iter().filter_map(label).collect();
     let stages = entries(campaign).into_iter().filter(|path| path.is_dir());
     let below = |stage: PathBuf| {
-        let label = name(&stage).rsplit_once('-').unwrap().0.to_owned();
+        let label = labels.iter().find(|(folder, _)| *folder == name(&stage)).unwrap().1.clone();
         entries(&stage).into_iter().map(|file| format!("{label}/{}", name(&file))).collect::<Vec<_>>()
     };
     stages.flat_map(below).collect()
@@ -170,17 +177,104 @@ fn every_recipe_is_listed() {
     assert_eq!(there, ALL.iter().map(|shrunk| shrunk.recipe.to_owned()).collect());
 }
 
-/// The index describes the columns of all tables but those that closures make and the pixels of projections.
+/// The paths of a value's leaves as `columns.tsv` has them: `rows[].levels[].cells`.
+fn leaves(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            let gap = if path.is_empty() { "" } else { "." };
+            map.iter().for_each(|(name, inner)| leaves(inner, &format!("{path}{gap}{name}"), found));
+        }
+        serde_json::Value::Array(list) if list.iter().any(|entry| entry.is_object()) => {
+            list.iter().for_each(|entry| leaves(entry, &format!("{path}[]"), found));
+        }
+        _ => _ = found.insert(path.to_owned()),
+    }
+}
+
+/// Whether `rows` describe a member, or what it is part of as a whole: a closure's value, a choice with a value.
+fn is_described(path: &str, rows: &[&str]) -> bool {
+    let parts = |path: &str| path.split('.').map(String::from).collect::<Vec<_>>();
+    let is_like = |row: &str, path: &[String]| {
+        let row = parts(row);
+        row.len() == path.len() && row.iter().zip(path).all(|(row, part)| row == "*" || row == part)
+    };
+    let path = parts(path);
+    let is_whole = |row: &str| {
+        !rows.iter().any(|other| other.starts_with(&format!("{row}.")) || other.starts_with(&format!("{row}[]")))
+    };
+    let ends = |part: &[String]| {
+        let mut without = part.to_vec();
+        let last = without.last_mut().unwrap();
+        *last = last.trim_end_matches("[]").to_owned();
+        without
+    };
+    let of_part = |n: usize| rows.iter().any(|row| is_whole(row) && is_like(row, &ends(&path[..n])));
+    rows.iter().any(|row| is_like(row, &path)) || (1..=path.len()).any(of_part)
+}
+
+#[test]
+fn members_within_a_described_one_are_described() {
+    let rows = ["halos", "halos[].id", "halos[].spheres.*.mass", "options", "options.bins", "value", "groups"];
+    for (path, expected) in [
+        ("halos[].id", true),
+        ("halos[].spheres.200m.mass", true),
+        ("options.bins.per_decade", true),
+        ("value.at[].x", true),
+        ("halos[].mass", false),
+        ("halos[].spheres.200m.radius", false),
+        ("options.other", false),
+        ("other", false),
+    ] {
+        assert_eq!(is_described(path, &rows), expected, "{path}");
+    }
+}
+
+/// `columns.tsv` beside a stage's records, and the index, describe all members of the records.
+fn every_member_is_described(folder: &Path, file: &str, index: &serde_json::Value) {
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    let mut found = BTreeSet::new();
+    let mut collect = |text: &str| match serde_json::from_str(text).unwrap() {
+        serde_json::Value::Array(list) => list.iter().for_each(|one| leaves(one, "", &mut found)),
+        value => leaves(&value, "", &mut found),
+    };
+    if file.ends_with(".jsonl") {
+        text.lines().for_each(collect)
+    } else {
+        collect(&text)
+    }
+    let (stem, end) = file.rsplit_once('.').unwrap();
+    let table = std::fs::read_to_string(folder.join("columns.tsv")).unwrap();
+    let is_of_file = |pattern: &str| match pattern.split_once('*') {
+        Some((start, rest)) => file.starts_with(start) && rest == format!(".{end}"),
+        None => pattern == file,
+    };
+    let lines = table.lines().filter_map(|line| line.split_once('\t')).filter(|(pattern, _)| is_of_file(pattern));
+    let rows: Vec<&str> = lines.map(|(_, rest)| rest.split('\t').next().unwrap()).collect();
+    let records = index["records"].as_object().unwrap();
+    let (_, indexed) = records.iter().find(|(name, _)| stem == *name || stem.starts_with(&format!("{name}_"))).unwrap();
+    assert_eq!(rows.len(), indexed.as_array().unwrap().len(), "{file}: {records:?}");
+    for member in &found {
+        assert!(is_described(member, &rows), "{member} of {file} in {}: {rows:?}", folder.display());
+    }
+}
+
+/// The index describes the columns of all tables but those that closures make and the pixels of projections, and the members
+/// of all records.
 fn every_column_is_described(campaign: &Path, recipe: &str) {
     let index: serde_json::Value =
         serde_json::from_slice(&std::fs::read(campaign.join("index.json")).unwrap()).unwrap();
     for stage in index["stages"].as_array().unwrap() {
         assert_eq!(stage["state"], "done", "{recipe}: {stage}");
+        let Some(folder) = stage["folder"].as_str().map(|folder| campaign.join(folder)) else { continue };
+        let records = ["data", "step records", "observations", "summary"].map(serde_json::Value::from);
+        for file in stage["files"].as_array().unwrap().iter().filter(|file| records.contains(&file["kind"])) {
+            every_member_is_described(&folder, file["file"].as_str().unwrap(), &index);
+        }
         if ["measure", "combine", "projection"].contains(&stage["kind"].as_str().unwrap()) {
             continue;
         }
         for file in stage["files"].as_array().unwrap().iter().filter(|file| file["kind"] == "table") {
-            let path = campaign.join(stage["folder"].as_str().unwrap()).join(file["file"].as_str().unwrap());
+            let path = folder.join(file["file"].as_str().unwrap());
             let text = std::fs::read_to_string(&path).unwrap();
             for column in text.lines().next().unwrap().split(',') {
                 let known = index["tables"].as_object().unwrap().values().flat_map(|table| table.as_array().unwrap());

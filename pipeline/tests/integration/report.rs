@@ -274,7 +274,7 @@ fn the_index_lists_stages_and_files() {
     assert!(files("table") == 2 && files("figure") >= 2 && files("initial condition") == 1, "{done}");
     let power = &done["tables"]["power_spectrum"];
     assert_eq!((&power[0]["name"], &power[0]["unit"]), (&"k_h_mpc".into(), &"h/Mpc".into()));
-    assert!(power.as_array().unwrap().len() == 5 && power[1]["description"].as_str().unwrap().contains("P(k)"));
+    assert!(power.as_array().unwrap().len() == 6 && power[1]["description"].as_str().unwrap().contains("P(k)"));
 }
 
 #[test]

@@ -22,10 +22,18 @@ const BAND: f64 = 0.22;
 const BARS: f64 = 0.45;
 /// Entries of a legend on top of each other.
 const LEGEND_ROWS: usize = 9;
+/// Columns of a legend, at most.
+const LEGEND_COLUMNS: usize = 3;
+/// Room that a legend may take above the curves, in steps, over the height of the axis without it.
+const ROOM_STEP: f64 = 0.04;
+const ROOM_STEPS: u32 = 20;
+/// Distance of a legend from curves that it must not cover.
+const LEGEND_MARGIN: f64 = 1.5;
 /// Length of a legend's lines, and space beside names.
 const SAMPLE: f64 = 16.0;
 const PADDING: f64 = 4.0;
 
+#[derive(Clone, Copy)]
 pub(super) struct Frame {
     clip: Clip,
     x: Scale,
@@ -76,7 +84,16 @@ impl Frame {
             None if panel.y_whole => whole(points().filter(|p| in_range(p)).map(|p| p[1])),
             None => Scale::around(heights, panel.y_logarithmic),
         };
-        Self { clip: Clip { low, high }, x, y, reversed: panel.x_reversed, y_whole: panel.y_whole }
+        let frame = Self { clip: Clip { low, high }, x, y, reversed: panel.x_reversed, y_whole: panel.y_whole };
+        if panel.y_range.is_some() || panel.legend != LegendPlace::Auto {
+            return frame;
+        }
+        // the least room above the curves with which the legend covers nothing
+        let with_room = |n: u32| Self { y: y.with_room_above(ROOM_STEP * f64::from(n)), ..frame };
+        (0..=ROOM_STEPS)
+            .map(with_room)
+            .find(|frame| frame.legend_spot(panel).is_none_or(|spot| spot.covered == 0))
+            .unwrap_or(frame)
     }
 
     /// Gives two frames one lower axis that holds the curves of both.
@@ -244,20 +261,13 @@ impl Frame {
 
     /// Names of curves beside samples of them.
     fn legend(&self, figure: &mut Figure, panel: &Panel) {
-        let named: Vec<usize> = (0..panel.curves.len()).filter(|n| !panel.curves[*n].name.is_empty()).collect();
-        if named.is_empty() || panel.legend == LegendPlace::None {
-            return;
-        }
-        let columns = named.len().div_ceil(LEGEND_ROWS);
-        let rows = named.len().div_ceil(columns);
-        let widest = named.iter().map(|n| width(&panel.curves[*n].name)).fold(0.0, f64::max);
-        let column = SAMPLE + 3.0 * PADDING + widest;
-        let size = [column * columns as f64, 3.0 + LINE * rows as f64];
-        let corner = self.legend_corner(panel, size);
+        let Some(Spot { corner, size, rows, .. }) = self.legend_spot(panel) else { return };
+        let named = named(panel);
+        let widths = column_widths(panel, &named, rows);
         figure.rectangle(corner, [corner[0] + size[0], corner[1] + size[1]], WHITE.opacity(0.85));
         for (entry, n) in named.into_iter().enumerate() {
             let (curve, (colour, dash)) = (&panel.curves[n], panel.look(n));
-            let x = corner[0] + PADDING + column * (entry / rows) as f64;
+            let x = corner[0] + PADDING + widths[..entry / rows].iter().sum::<f64>();
             let y = corner[1] + 7.0 + LINE * (entry % rows) as f64;
             if !curve.band.is_empty() {
                 let corners = outline([x, y - 3.0], [x + SAMPLE, y + 3.0])[..4].to_vec();
@@ -273,37 +283,71 @@ impl Frame {
         }
     }
 
-    fn legend_corner(&self, panel: &Panel, size: [f64; 2]) -> [f64; 2] {
+    /// Where the legend stands: in the chosen corner, or in the one where it covers the least, of few columns rather than
+    /// of many. `None` without a legend.
+    fn legend_spot(&self, panel: &Panel) -> Option<Spot> {
+        let named = named(panel);
+        if named.is_empty() || panel.legend == LegendPlace::None {
+            return None;
+        }
         let Clip { low, high } = self.clip;
-        let (left, right) = (low[0] + 4.0, high[0] - size[0] - 4.0);
-        let (upper, lower) = (low[1] + 4.0, high[1] - size[1] - 4.0);
-        match panel.legend {
-            LegendPlace::UpperRight => return [right, upper],
-            LegendPlace::UpperLeft => return [left, upper],
-            LegendPlace::LowerLeft => return [left, lower],
-            LegendPlace::LowerRight => return [right, lower],
-            LegendPlace::Auto | LegendPlace::None => {}
-        }
-        // lines count by points along them
-        let mut drawn: Vec<[f64; 2]> = Vec::new();
-        for curve in &panel.curves {
-            let points: Vec<[f64; 2]> = curve.points.iter().map(|p| self.at(*p)).collect();
-            let steps = if curve.style == Style::Points { 1 } else { 8 };
-            for pair in points.windows(2) {
-                drawn.extend((0..steps).map(|n| {
-                    let t = f64::from(n) / f64::from(steps);
-                    std::array::from_fn(|a| pair[0][a] + t * (pair[1][a] - pair[0][a]))
-                }));
-            }
-            drawn.extend(points.last());
-        }
-        let covered = |corner: &[f64; 2]| {
-            let inside = |p: &&[f64; 2]| (0..2).all(|a| p[a] > corner[a] - 3.0 && p[a] < corner[a] + size[a] + 3.0);
-            drawn.iter().filter(inside).count()
+        let spot = |columns: usize, [right, lower]: [bool; 2]| {
+            let rows = named.len().div_ceil(columns);
+            let size = [column_widths(panel, &named, rows).iter().sum(), 3.0 + LINE * rows as f64];
+            let along = |a: usize, far: bool| if far { high[a] - size[a] - 4.0 } else { low[a] + 4.0 };
+            Spot { corner: [along(0, right), along(1, lower)], size, rows, covered: 0 }
         };
-        let corners = [[right, upper], [left, upper], [left, lower], [right, lower]];
-        corners.into_iter().min_by_key(covered).expect("four corners")
+        let fewest = named.len().div_ceil(LEGEND_ROWS);
+        let place = match panel.legend {
+            LegendPlace::UpperRight => Some([true, false]),
+            LegendPlace::UpperLeft => Some([false, false]),
+            LegendPlace::LowerLeft => Some([false, true]),
+            LegendPlace::LowerRight => Some([true, true]),
+            LegendPlace::Auto | LegendPlace::None => None,
+        };
+        if let Some(place) = place {
+            return Some(spot(fewest, place));
+        }
+        let places = |curve: &Curve| curve.points.iter().map(|p| self.at(*p)).collect();
+        let drawn: Vec<Vec<[f64; 2]>> = panel.curves.iter().map(places).collect();
+        let counted = |spot: Spot| {
+            let end = |a: usize| spot.corner[a] + spot.size[a] + LEGEND_MARGIN;
+            let clip = Clip { low: spot.corner.map(|c| c - LEGEND_MARGIN), high: [end(0), end(1)] };
+            let covered = |(curve, points): (&Curve, &Vec<[f64; 2]>)| {
+                let points_inside = points.iter().filter(|p| clip.holds(**p)).count();
+                let is_line = curve.style != Style::Points && points_inside == 0;
+                points_inside + if is_line { clip.polyline(points).len() } else { 0 }
+            };
+            Spot { covered: panel.curves.iter().zip(&drawn).map(covered).sum(), ..spot }
+        };
+        let fits = |columns: &usize| *columns == fewest || spot(*columns, [false; 2]).size[0] < high[0] - low[0] - 8.0;
+        let corners = [[true, false], [false, false], [false, true], [true, true]];
+        let all = (fewest..=fewest.max(LEGEND_COLUMNS)).filter(fits);
+        let all = all.flat_map(|columns| corners.map(|corner| counted(spot(columns, corner))));
+        all.min_by_key(|spot| spot.covered)
     }
+}
+
+/// Place of a legend.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// Upper left corner.
+    corner: [f64; 2],
+    size: [f64; 2],
+    rows: usize,
+    /// How much of the curves it covers: points, and pieces without points.
+    covered: usize,
+}
+
+/// Widths of a legend's columns of so many rows.
+fn column_widths(panel: &Panel, named: &[usize], rows: usize) -> Vec<f64> {
+    let widest = |names: &[usize]| names.iter().map(|n| width(&panel.curves[*n].name)).fold(0.0, f64::max);
+    named.chunks(rows).map(|names| SAMPLE + 3.0 * PADDING + widest(names)).collect()
+}
+
+/// The curves that a legend lists.
+fn named(panel: &Panel) -> Vec<usize> {
+    (0..panel.curves.len()).filter(|n| !panel.curves[*n].name.is_empty()).collect()
 }
 
 /// Discs, or rings where colours recur.

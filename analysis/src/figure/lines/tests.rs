@@ -145,6 +145,54 @@ fn the_legend_stands_where_it_should() {
     assert!([Some([false, false]), Some([true, true])].contains(&at(LegendPlace::Auto)));
 }
 
+/// A legend of many curves has columns, and room above them where no corner is free; a range that was asked for stays.
+#[test]
+fn a_legend_covers_no_curve() {
+    // curves from corner to corner, as spectra of six redshifts
+    let curve = |n: i32| Curve {
+        name: format!("z = {n}"),
+        points: (0..60)
+            .map(|k| [1.1f64.powi(k), 10f64.powf(4.0 - 0.35 * f64::from(n)) / 1.1f64.powi(k).powf(1.3)])
+            .collect(),
+        ..Curve::default()
+    };
+    let crossing = Curve { name: "crossing".into(), points: vec![[1.0, 5.0], [200.0, 9e3]], ..Curve::default() };
+    let flat = Curve { name: "flat".into(), points: vec![[1.0, 900.0], [200.0, 900.0]], ..Curve::default() };
+    let panel = Panel {
+        x_logarithmic: true,
+        y_logarithmic: true,
+        curves: (0..6).map(curve).chain([crossing, flat]).collect(),
+        ..Panel::default()
+    };
+    let covered = |panel: &Panel| {
+        let figure = line_figure("", std::slice::from_ref(panel), 1);
+        let is_paper = |colour: &Colour| (colour.0, colour.1, colour.2) == (255, 255, 255);
+        let legends = figure.shapes.iter().filter_map(|shape| match shape {
+            Shape::Area { corners, colour } if is_paper(colour) => Some([corners[0], corners[2]]),
+            _ => None,
+        });
+        let [low, high] = legends.collect::<Vec<_>>().pop().expect("a legend");
+        let pieces = (0..CURVES.len()).flat_map(|n| lines(&figure, CURVES[n])).flat_map(|(pieces, _)| pieces);
+        // samples of curves are lines of two points in the legend
+        let curves: Vec<&Vec<[f64; 2]>> =
+            pieces.filter(|piece| piece.len() > 2 || piece[0][1] != piece[1][1]).collect();
+        assert!(curves.len() >= 7, "{}", curves.len());
+        let legend = crate::figure::clip::Clip { low, high };
+        curves.into_iter().filter(|curve| !legend.polyline(curve).is_empty()).count()
+    };
+    assert_eq!(covered(&panel), 0);
+    let [low, high] = [1.0, 2e4];
+    let fixed = Panel { y_range: Some([low, high]), ..panel.clone() };
+    assert!(covered(&fixed) > 0);
+    let y = |panel: &Panel| Frame::new(panel, [0.0; 2], [200.0, 140.0]).y();
+    assert_eq!((y(&fixed).low, y(&fixed).high), (low, high));
+    let bare = Panel { legend: LegendPlace::None, ..panel.clone() };
+    assert!(y(&panel).high > 1.1 * y(&bare).high && y(&panel).low == y(&bare).low);
+    // nothing changes where a corner is free
+    let free = Panel { curves: vec![panel.curves[0].clone()], ..panel };
+    assert_eq!(y(&free), y(&Panel { legend: LegendPlace::None, ..free.clone() }));
+}
+
 /// Ratios are taken to the interpolated reference, in logarithms along logarithmic axes, and end with it.
 #[test]
 fn ratios_follow_the_reference() {

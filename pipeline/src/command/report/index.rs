@@ -6,19 +6,24 @@ use crate::error::PipelineError;
 use crate::folder::CampaignFolder;
 use crate::ledger::SnapshotFile;
 use crate::moment::Moment;
+use crate::recipe::docs::records;
 use crate::stage::combine::{kind_of, moment_of};
 use crate::stage::evolve::section::SUMMARY;
 use crate::stage::evolve::start::AUDIT;
 use crate::stage::evolve::{observed, steps};
 use crate::stage::section;
 use crate::stage::work::write_file;
-use comove_analysis::columns::{self, ColumnNote};
+use comove_analysis::columns;
 use comove_analysis::report::{self, StateKind};
 use comove_sim::Role;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+
+/// Units and meanings of the columns of a stage's tables and of the members of its records, beside them: separated by tabs, so
+/// that `*.csv` are tables of results alone.
+const COLUMNS: &str = "columns.tsv";
 
 /// Layout of the index.
 const VERSION: u32 = 1;
@@ -27,8 +32,14 @@ const VERSION: u32 = 1;
 pub(super) fn write(state: &State<'_>, now: &report::State, folder: &CampaignFolder) -> Result<(), PipelineError> {
     let order = state.resolver.listed_order();
     let stages: Vec<Value> = order.iter().map(|&n| stage(state, now.kind, n)).collect();
-    let mut tables = Map::new();
-    order.iter().for_each(|&n| add_tables(state, n, &mut tables));
+    let (mut tables, mut records) = (Map::new(), Map::new());
+    for &n in &order {
+        let described = described(state, n);
+        add_described(&described, [&mut tables, &mut records]);
+        if let Some(known) = state.known(n) {
+            write_columns(&state.folder.join(&known.folder), &described)?;
+        }
+    }
     let index = json!({
         "version": VERSION,
         "program": concat!("comove ", env!("CARGO_PKG_VERSION")),
@@ -42,6 +53,7 @@ pub(super) fn write(state: &State<'_>, now: &report::State, folder: &CampaignFol
         "report": "report.html",
         "stages": stages,
         "tables": tables,
+        "records": records,
     });
     let text = serde_json::to_vec_pretty(&index).expect("plain data");
     write_file(&folder.index(), &text)
@@ -100,26 +112,74 @@ fn stage(state: &State<'_>, campaign: StateKind, n: usize) -> Value {
     value
 }
 
-/// Adds the columns of a stage's tables, by the first part of the files' names: name, unit, description. Columns that a recipe
-/// has made are left out.
-fn add_tables(state: &State<'_>, n: usize, tables: &mut Map<String, Value>) {
-    let Some(folder) = state.known(n).map(|known| state.folder.join(&known.folder)) else { return };
+/// The columns or members of one kind of a stage's files.
+struct Described {
+    /// The first part of the files' names.
+    name: String,
+    /// The files' names, redshifts as `*`.
+    files: String,
+    /// Whether they are records, not tables.
+    is_record: bool,
+    /// Name, unit, description of each column; columns that a recipe has made are left out.
+    columns: Vec<[String; 3]>,
+}
+
+/// The columns of a stage's tables and the members of its records.
+fn described(state: &State<'_>, n: usize) -> Vec<Described> {
+    let Some(folder) = state.known(n).map(|known| state.folder.join(&known.folder)) else { return Vec::new() };
+    let mut found: Vec<Described> = Vec::new();
     for IndexedFile { file, kind, moment } in files(state, n) {
-        let table = kind_of(&file);
-        if kind != "table" || tables.contains_key(&table) {
+        let is_record = match kind {
+            "table" => false,
+            "data" | "step records" | "observations" | "summary" => true,
+            _ => continue,
+        };
+        let name = kind_of(&file);
+        let end = file.rsplit_once('.').map_or("", |(_, end)| end);
+        let files = if file == format!("{name}.{end}") { file.clone() } else { format!("{name}_*.{end}") };
+        if found.iter().any(|other| other.files == files) {
             continue;
         }
-        let in_code_units = matches!(moment, Some(Moment::Time(_)));
-        let column = |name: &str| {
-            let ColumnNote { unit, description } = columns::note(&table, name)?;
-            let unit = if in_code_units && !unit.is_empty() { "code units".into() } else { unit };
-            Some(json!({ "name": name, "unit": unit, "description": description }))
+        let has_code_units = matches!(moment, Some(Moment::Time(_)));
+        let unit = |unit: &str| if has_code_units { records::in_code_units(unit).into() } else { unit.to_owned() };
+        let columns: Vec<[String; 3]> = if is_record {
+            let rows = records::kind_of(&name).map(records::rows).unwrap_or_default();
+            rows.into_iter().map(|row| [row.name, unit(row.unit), row.text]).collect()
+        } else {
+            let noted = |column: String| Some((columns::note(&name, &column)?, column));
+            let noted = names_in(&folder.join(&file)).into_iter().filter_map(noted);
+            noted.map(|(note, column)| [column, unit(&note.unit), note.description]).collect()
         };
-        let found: Vec<Value> = names_in(&folder.join(&file)).iter().filter_map(|name| column(name)).collect();
-        if !found.is_empty() {
-            tables.insert(table, found.into());
+        if !columns.is_empty() {
+            found.push(Described { name, files, is_record, columns });
         }
     }
+    found
+}
+
+/// Adds what [`described`] has found to the tables and the records of the index.
+fn add_described(described: &[Described], [tables, records]: [&mut Map<String, Value>; 2]) {
+    for Described { name, is_record, columns, .. } in described {
+        let column =
+            |[name, unit, description]: &[String; 3]| json!({ "name": name, "unit": unit, "description": description });
+        let map = if *is_record { &mut *records } else { &mut *tables };
+        map.entry(name.clone()).or_insert_with(|| columns.iter().map(column).collect());
+    }
+}
+
+/// Writes `columns.tsv` beside a stage's tables and records.
+fn write_columns(folder: &Path, described: &[Described]) -> Result<(), PipelineError> {
+    if described.is_empty() || !folder.is_dir() {
+        return Ok(());
+    }
+    let line = |columns: [&str; 4]| columns.join("\t") + "\n";
+    let lines = described.iter().flat_map(|Described { files, columns, .. }| {
+        columns.iter().map(move |[name, unit, description]| line([files, name, unit, description]))
+    });
+    let text = line(["file", "name", "unit", "description"]) + lines.collect::<String>().as_str();
+    let path = folder.join(COLUMNS);
+    let is_there = std::fs::read(&path).is_ok_and(|known| known == text.as_bytes());
+    if is_there { Ok(()) } else { write_file(&path, text.as_bytes()) }
 }
 
 /// The names of a table's columns; none if the file cannot be read.

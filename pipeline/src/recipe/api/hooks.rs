@@ -19,7 +19,7 @@ use std::num::NonZeroU64;
 pub(crate) const STEP: Type = Type {
     name: "Step",
     text: "The argument of `stop_when`, `steer` and `on_step` is a map: the record of a root step as in `steps.jsonl`, \
-           without what depends on the machine, in code units. `sums` and densities are of all matter; members of the gas \
+           without what depends on the machine. `sums` and densities are of all matter; members of the gas \
            exist in runs with gas alone. `comove check` refuses a member that the run does not have. What `steer` returns \
            holds from the next step on; `()` lets the run go as its options say.",
     properties: &[],

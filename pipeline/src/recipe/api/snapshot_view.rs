@@ -26,10 +26,13 @@ use rhai::{Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map};
 use serde::Serialize;
 use std::sync::{Arc, OnceLock};
 
-const MASS: Member = Member::new("mass", "float", "mass");
-const MOMENTUM: Member = Member::new("momentum", "Array", "momentum along x, y, z");
-const KINETIC: Member = Member::new("kinetic", "float", "kinetic energy");
-const ENERGY: Member = Member::new("energy", "float", "kinetic and thermal energy");
+const MASS: Member = Member::new("mass", "float", "mass").in_unit("code mass");
+const MOMENTUM: Member = Member::new("momentum", "Array", "momentum along x, y, z").in_unit("code momentum");
+const KINETIC: Member = Member::new("kinetic", "float", "kinetic energy").in_unit("code energy");
+const ENERGY: Member = Member::new("energy", "float", "kinetic and thermal energy").in_unit("code energy");
+
+/// The unit of a field, which the reference lists.
+const OF_FIELD: &str = "the field's unit";
 
 pub(crate) const SNAPSHOT: Type = Type {
     name: "Snapshot",
@@ -46,17 +49,17 @@ pub(crate) const SNAPSHOT: Type = Type {
     methods: &[
         Function::new(
             &["densest(snapshot: Snapshot) -> Map"],
-            "The leaf cell with the largest density of all matter: `#{ position, density, level }`.",
+            "The leaf cell with the largest density of all matter.",
         )
         .giving(&[
-            Member::new("position", "Array", "its centre"),
-            Member::new("density", "float", "density of all matter, code units"),
+            Member::new("position", "Array", "its centre").in_unit("code length"),
+            Member::new("density", "float", "density of all matter").in_unit("code density"),
             Member::new("level", "int", "its level"),
         ]),
         Function::new(
             &["totals(snapshot: Snapshot) -> Map"],
-            "`#{ mass, momentum, kinetic, energy }` of all matter in code units, `energy` being kinetic and thermal, and the \
-             same of each species as `gas` and `dark_matter`: of gas over the leaf cells, of dark matter over the particles.",
+            "Sums of all matter, and those of each species as `gas` and `dark_matter`: of gas over the leaf cells, of dark \
+             matter over the particles.",
         )
         .giving(&[
             MASS,
@@ -70,7 +73,7 @@ pub(crate) const SNAPSHOT: Type = Type {
         ]),
         Function::new(
             &["halos(snapshot: Snapshot) -> Array", "halos(snapshot: Snapshot, options: Map) -> Array"],
-            "A list of maps, the heaviest halo first: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
+            "A list of maps, the heaviest halo first, with the [members](#halos_json) of `halos[]`: `id`, `position_mpc_h`, `radius_mpc_h`, `mass_msun_h`, \
              `velocity_km_s`, `overdensities` (by `\"200m\"`, `\"200c\"`, `\"500c\"`, `\"vir\"`: a map with `mass_msun_h`, \
              `radius_mpc_h`, `gas_fraction`, or `()`), …; of density peaks `peak_density`, `temperature_k`, of friends of \
              friends `particles`, `dispersion_km_s`, …. Friends of friends where there is dark matter, unless the options say \
@@ -82,7 +85,7 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "profile(snapshot: Snapshot, halo: Map) -> Array",
                 "profile(snapshot: Snapshot, halo: Map, options: Map) -> Array",
             ],
-            "A list of shells around one of the halos: `r_mpc_h`, `density`, `temperature_k`, \
+            "A list of shells around one of the halos with the [members](#profile_json) of `shells[]`: `r_mpc_h`, `density`, `temperature_k`, \
              `radial_velocity_km_s`, `enclosed_mass_msun_h`, ….",
         )
         .with_options(&["ProfileOptions"]),
@@ -104,19 +107,18 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "statistics(snapshot: Snapshot, name: String) -> Map",
                 "statistics(snapshot: Snapshot, name: String, options: Map) -> Map",
             ],
-            "A field over the leaf cells of a region: `#{ cells, volume, mass, min, max, mean, variance }`, \
-             code units. `mass` is that of the matter which the field describes: of all matter for `matter_density` and \
+            "A field over the leaf cells of a region. `mass` is that of the matter which the field describes: of all matter for `matter_density` and \
              `potential`, of dark matter for `dark_matter_density`, else of the gas. Mean and variance of temperatures, \
              velocities, Mach numbers and mass fractions are by mass of the gas, of other fields by volume.",
         )
         .giving(&[
             Member::new("cells", "int", "leaf cells"),
-            Member::new("volume", "float", "their volume"),
+            Member::new("volume", "float", "their volume").in_unit("code volume"),
             MASS,
-            Member::new("min", "float", "the least value"),
-            Member::new("max", "float", "the largest value"),
-            Member::new("mean", "float", "the mean value"),
-            Member::new("variance", "float", "the mean square of the difference from it"),
+            Member::new("min", "float", "the least value").in_unit(OF_FIELD),
+            Member::new("max", "float", "the largest value").in_unit(OF_FIELD),
+            Member::new("mean", "float", "the mean value").in_unit(OF_FIELD),
+            Member::new("variance", "float", "the mean square of the difference from it").in_unit("square of the field's unit"),
         ])
         .with_options(&["RegionOptions"]),
         Function::new(
@@ -125,13 +127,14 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "histogram(snapshot: Snapshot, name: String, options: Map) -> Array",
             ],
             "How cells, volume and mass of a region are distributed over the values of a field: a list of `#{ \
-             low, high, cells, volume, mass }`, `mass` as of `statistics`.",
+             low, high, cells, volume, mass }`, the edges of the bins in the [field's unit](#fields), the others as of \
+             `statistics`.",
         )
         .with_options(&["RegionOptions", "HistogramOptions"]),
         Function::new(
             &["particles(snapshot: Snapshot) -> Array", "particles(snapshot: Snapshot, options: Map) -> Array"],
-            "The dark-matter particles of a region by identity, a list of `#{ id, position, velocity }`: peculiar velocities in \
-             km/s, in non-comoving coordinates in code units.",
+            "The dark-matter particles of a region by identity, a list of `#{ id, position, velocity }`: comoving positions in \
+             Mpc/h, peculiar velocities in km/s, in non-comoving coordinates in code units.",
         )
         .with_options(&["RegionOptions", "ParticleOptions"]),
         Function::new(
@@ -146,7 +149,8 @@ pub(crate) const SNAPSHOT: Type = Type {
         .with_options(&["MapOptions"]),
         Function::new(
             &["power_spectrum(snapshot: Snapshot) -> Map", "power_spectrum(snapshot: Snapshot, options: Map) -> Map"],
-            "P(k): `#{ k_nyquist_h_mpc, bins, … }`, a bin being `#{ k_h_mpc, power_mpc3_h3, modes }`.",
+            "P(k), a map with the [members](#power_spectrum_json) of `power_spectrum_*.json`: `#{ k_nyquist_h_mpc, bins, … }`, \
+             a bin being `#{ k_h_mpc, power_mpc3_h3, modes, shot_noise_mpc3_h3 }`.",
         )
         .with_options(&["PowerOptions"]),
     ],

@@ -7,9 +7,11 @@
 //! |---|---|
 //! | [`structures`] | a reader of those structures' sources |
 //! | [`options`] | where they are, what their types are called in a recipe, and tables of options |
+//! | [`records`] | the members of records that stages write, with their units |
 //! | [`render`] | the reference as Markdown, and as definitions for editors |
 
 pub(crate) mod options;
+pub(crate) mod records;
 pub(crate) mod render;
 pub(crate) mod structures;
 

@@ -210,6 +210,11 @@ pub(crate) fn table(name: &str) -> (String, Vec<Row>) {
     (text, table)
 }
 
+/// The source of a structure of options.
+pub(super) fn source(name: &str) -> Option<&'static str> {
+    structure(name).map(|structure| structure.source)
+}
+
 fn structure(name: &str) -> Option<&'static Structure> {
     STRUCTURES.iter().find(|s| s.name == name)
 }
@@ -220,7 +225,7 @@ fn read(source: &str, name: &str) -> Item {
 
 fn rows(structure: &Structure, before: &str, default: &Value, table: &mut Vec<Row>) -> String {
     let found = read(structure.source, structure.name);
-    for Member { name, kind, optional, text } in found.members {
+    for Member { name, kind, optional, text, .. } in found.members {
         let value = &default[&name];
         let inside = inside(&kind);
         let shown = match inside {

@@ -1,6 +1,7 @@
 //! The reference as Markdown, and as definitions that editors read.
 
 use super::options::{Row, table};
+use super::records::{self, KINDS};
 use super::{Callers, Function, Member, Needs, PARTS, Type};
 use crate::recipe::api::campaign_view::{self, CAMPAIGN};
 use comove_analysis::cell_fields::CELL_FIELDS;
@@ -22,7 +23,25 @@ pub(crate) fn markdown() -> String {
             _ => {}
         }
     }
-    page
+    page + record_tables().as_str()
+}
+
+/// The members of the records that stages write.
+fn record_tables() -> String {
+    let mut text = String::from(
+        "\n## Files of records\n\nMembers of the records that stages write as JSON, with their units ([code \
+         units](equations.md#variables-and-units)). `[]` stands for an entry of a list, `*` for any name. A member that a \
+         run does not have is left out or null. In non-comoving coordinates lengths, masses and velocities are in code \
+         units. `columns.tsv` in a stage's folder has these lines for the files there, and those for the columns of \
+         tables.\n",
+    );
+    for kind in KINDS {
+        let line =
+            |row: &records::Row| format!("| `{}` | {} | {} |\n", row.name, row.unit, row.text.replace('|', "\\|"));
+        let rows: String = records::rows(kind).iter().map(line).collect();
+        text += &format!("\n### `{}`\n\n{}\n\n| member | unit | |\n|---|---|---|\n{rows}", kind.file, kind.text);
+    }
+    text
 }
 
 fn function(function: &Function, level: &str) -> String {
@@ -32,6 +51,10 @@ fn function(function: &Function, level: &str) -> String {
             &format!("\n{}\n", function.signatures.iter().map(|s| format!("    {s}")).collect::<Vec<_>>().join("\n"));
     }
     text += &format!("\n{}\n", function.text);
+    if !function.gives.is_empty() {
+        let lines: String = function.gives.iter().map(|given| member(given, "")).collect();
+        text += &format!("\n| member | value | |\n|---|---|---|\n{lines}");
+    }
     let rows: Vec<Row> = function.options.iter().flat_map(|name| table(name).1).collect();
     text.push_str(&option_table(&rows));
     text
@@ -54,8 +77,9 @@ fn type_of(kind: &Type) -> String {
     let mut text = format!("\n### {}\n\n{}\n", kind.name, kind.text);
     let property = |(name, value, what): &(&str, &str, &str)| format!("| `{name}` | {value} | {what} |\n");
     // methods that need no more than a line
-    let (short, long): (Vec<_>, Vec<_>) = kind.methods.iter().partition(|method| method.options.is_empty());
-    let lines = kind.properties.iter().map(property).chain(kind.members.iter().map(member));
+    let is_short = |method: &&Function| method.options.is_empty() && method.gives.is_empty();
+    let (short, long): (Vec<_>, Vec<_>) = kind.methods.iter().partition(is_short);
+    let lines = kind.properties.iter().map(property).chain(kind.members.iter().map(|one| member(one, "")));
     let lines: String = lines.chain(short.into_iter().map(method)).collect();
     if !lines.is_empty() {
         text += &format!("\n| | value | |\n|---|---|---|\n{lines}");
@@ -65,8 +89,9 @@ fn type_of(kind: &Type) -> String {
 }
 
 /// A member as a line of its type's table: its meaning, the runs that have it, and the members of its value.
-fn member(member: &Member) -> String {
-    let Member { name, value, text, needs, members } = member;
+fn member(member: &Member, within: &str) -> String {
+    let Member { name, value, unit, text, needs, members } = member;
+    let path = format!("{within}{name}");
     let needs = match needs {
         Needs::Nothing => "",
         Needs::Gas => "; with gas",
@@ -74,9 +99,9 @@ fn member(member: &Member) -> String {
         Needs::Gravity => "; with gravity",
         Needs::Comoving => "; in comoving coordinates",
     };
-    let members: Vec<String> = members.iter().map(|member| format!("`{}`", member.name)).collect();
-    let members = if members.is_empty() { String::new() } else { format!(": {}", members.join(", ")) };
-    format!("| `{name}` | {value} | {text}{members}{needs} |\n")
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let inner: String = members.iter().map(|one| self::member(one, &format!("{path}."))).collect();
+    format!("| `{path}` | {value}{unit} | {text}{needs} |\n{inner}")
 }
 
 /// A method as a line of its type's table: how it is called on a value, what it gives, what that is.

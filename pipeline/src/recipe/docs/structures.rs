@@ -7,6 +7,10 @@ pub(crate) struct Item {
     pub text: String,
     /// Fields or variants, in their order.
     pub members: Vec<Member>,
+    /// The fields of an enumeration's variants that have names.
+    pub fields: Vec<Member>,
+    /// The member that names the variant, if the fields stand beside it.
+    pub tag: Option<String>,
 }
 
 /// A field or a variant.
@@ -18,6 +22,8 @@ pub(crate) struct Member {
     pub kind: String,
     /// Whether a recipe may leave it out.
     pub optional: bool,
+    /// Whether the members of its value stand in its place.
+    pub is_flat: bool,
     /// Its doc comment.
     pub text: String,
 }
@@ -27,7 +33,8 @@ pub(crate) fn item(source: &str, name: &str) -> Option<Item> {
     let lines: Vec<&str> = source.lines().collect();
     let opens = |line: &str, word: &str| {
         let rest = line.trim_start_matches("pub ").trim_start_matches("pub(crate) ").strip_prefix(word)?;
-        rest.strip_prefix(name)?.strip_prefix(" {").map(|_| ())
+        let rest = rest.strip_prefix(name)?;
+        (rest.starts_with(" {") || rest.starts_with('<')).then_some(())
     };
     let at = lines.iter().position(|l| opens(l, "struct ").is_some() || opens(l, "enum ").is_some())?;
     let is_enumeration = opens(lines[at], "enum ").is_some();
@@ -35,25 +42,34 @@ pub(crate) fn item(source: &str, name: &str) -> Option<Item> {
     let attributes = lines[above..at].iter().filter(|l| l.starts_with("#[serde")).copied().collect::<String>();
     let all_optional = word_in(&attributes, "default");
     let case = value_of(&attributes, "rename_all").unwrap_or_default();
-    let (mut members, mut text, mut attribute) = (Vec::new(), Vec::new(), String::new());
+    let tag = value_of(&attributes, "tag");
+    let (mut members, mut fields, mut text, mut attribute) = (Vec::new(), Vec::new(), Vec::new(), String::new());
+    let mut in_variant = false;
     for line in lines[at + 1..].iter().take_while(|l| **l != "}").map(|l| l.trim()) {
         if let Some(doc) = line.strip_prefix("///") {
             text.push(doc.trim());
         } else if line.starts_with("#[") {
             attribute += line;
+        } else if is_enumeration && (line.ends_with('{') || line == "},") {
+            in_variant = line.ends_with('{');
+            text.clear();
+            attribute.clear();
         } else {
-            let member = if is_enumeration { variant(line, &case) } else { field(line) };
+            let is_variant = is_enumeration && !in_variant;
+            let member = if is_variant { variant(line, &case) } else { field(line) };
             if let Some((name, kind)) = member.filter(|_| !word_in(&attribute, "skip")) {
                 let optional = all_optional || word_in(&attribute, "default") || kind.starts_with("Option<");
                 let name = value_of(&attribute, "rename").unwrap_or(name);
-                members.push(Member { name, kind, optional, text: plain(&text.join(" ")) });
+                let is_flat = word_in(&attribute, "flatten");
+                let list = if in_variant { &mut fields } else { &mut members };
+                list.push(Member { name, kind, optional, is_flat, text: plain(&text.join(" ")) });
             }
             text.clear();
             attribute.clear();
         }
     }
     let doc: Vec<&str> = lines[above..at].iter().filter_map(|l| l.strip_prefix("///")).map(str::trim).collect();
-    Some(Item { text: plain(&doc.join(" ")), members })
+    Some(Item { text: plain(&doc.join(" ")), members, fields, tag })
 }
 
 /// The name and type of `pub name: Type,`.
@@ -138,10 +154,15 @@ pub struct Options {
     cache: OnceLock<f64>,
 }
 
-#[serde(rename_all = \"snake_case\")]
+#[serde(tag = \"by\", rename_all = \"snake_case\")]
 enum Bins {
     /// Even.
     EvenlySpaced,
+    /// From one to another.
+    Between {
+        /// The first.
+        low: f64,
+    },
     /// In decades.
     PerDecade(usize),
 }
@@ -162,6 +183,10 @@ enum Bins {
         let bins = item(SOURCE, "Bins").unwrap();
         let found: Vec<_> = bins.members.iter().map(|m| (m.name.as_str(), m.kind.as_str())).collect();
         assert_eq!(found, [("evenly_spaced", ""), ("per_decade", "usize")]);
+        assert_eq!(
+            (bins.fields.len(), bins.fields[0].text.as_str(), bins.tag.as_deref()),
+            (1, "The first.", Some("by"))
+        );
         assert!(item(SOURCE, "Bin").is_none());
     }
 }

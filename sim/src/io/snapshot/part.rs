@@ -17,7 +17,7 @@ use crate::parameters::Precision;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An octree in one piece for each rank: some neighbouring groups of the root, in key order, and all that lies below them.
@@ -91,6 +91,8 @@ pub struct SnapshotPart {
     pub pieces: Arc<Pieces>,
     /// This rank.
     pub rank: usize,
+    /// Its file, which alone has the particles.
+    pub path: PathBuf,
 }
 
 impl SnapshotPart {
@@ -109,7 +111,7 @@ impl SnapshotPart {
         let pieces = Pieces::even(&stored.tree, communicator.size());
         let ranges: Vec<_> = (0..stored.tree.level_count()).map(|level| pieces.range(rank, level)).collect();
         let snapshot = collective_result(communicator, stored.read_groups(&ranges, report))?;
-        Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank })
+        Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank, path: path.to_owned() })
     }
 
     /// Bytes of its fields and of the octree in memory.

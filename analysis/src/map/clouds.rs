@@ -1,0 +1,137 @@
+//! Particles in a projection: each is a cloud, so that the picture shows the density which particles sample and not them.
+//!
+//! A cloud has the triangular shape of three cells along each axis (Hockney & Eastwood 1988). Its cells have the width of the
+//! leaf cell in which the particle is, which is the resolution of forces there, or ⅔ of the distance to the 32nd nearest
+//! particle where that is more: then a cloud of that radius holds 32 particles. The mass of a cloud in a pixel is integrated
+//! exactly, so that no mass is lost; at a face that is not periodic its outer part counts inside.
+
+use super::neighbours::Neighbours;
+use super::{BAND, Window};
+use crate::cells::leaf_width_at;
+use crate::part::Part;
+use comove_sim::HostParticles;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Particles in a cloud, itself among them.
+const IN_CLOUD: usize = 32;
+/// Half the extent of a cloud in its cells.
+const REACH: f64 = 1.5;
+/// Clouds in memory.
+const AT_ONCE: usize = 1 << 20;
+
+/// A particle in code length.
+#[derive(Clone, Copy)]
+struct Cloud {
+    /// Along the frame's axes.
+    center: [f64; 3],
+    /// Of one of its cells.
+    width: f64,
+    /// Its mass within the depth of the window.
+    mass: f64,
+}
+
+/// The mass of particles in each pixel, rows from below: added in an order that threads, ranks and devices do not change.
+pub(super) fn masses(part: &Part, window: &Window, particles: &HostParticles) -> Vec<f64> {
+    let (lengths, periodic) = (part.snapshot.box_lengths(), part.tree.periodic());
+    let tree = Neighbours::new(particles, lengths, periodic);
+    let line = |axis: usize, count: usize| {
+        let (low, high, along) = (window.low[axis], window.high[axis], window.frame[axis]);
+        Line { low, step: (high - low) / count as f64, length: lengths[along], periodic: periodic[along] }
+    };
+    let [columns, rows] = window.pixels;
+    let [across, up, depth] = [line(0, columns), line(1, rows), line(2, 1)];
+    let cloud = |n: usize| {
+        let position = tree.position(n);
+        let width = leaf_width_at(part, position).max(tree.distance::<IN_CLOUD>(n) / REACH);
+        let center = window.frame.map(|axis| position[axis]);
+        let mut inside = 0.0;
+        depth.shares(center[2], width, 0..1, |_, shares| inside += shares[0]);
+        (inside > 0.0).then_some(Cloud { center, width, mass: inside * particles.particle_mass })
+    };
+    let mut masses = vec![0.0; columns * rows];
+    for start in (0..tree.len()).step_by(AT_ONCE) {
+        let clouds: Vec<Option<Cloud>> = (start..tree.len().min(start + AT_ONCE)).into_par_iter().map(cloud).collect();
+        masses.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, band)| {
+            let own = n * BAND..n * BAND + band.len() / columns;
+            for Cloud { center, width, mass } in clouds.iter().flatten() {
+                up.shares(center[1], *width, own.clone(), |first_row, heights| {
+                    across.shares(center[0], *width, 0..columns, |first, widths| {
+                        for (row, height) in heights.iter().enumerate() {
+                            let place = (first_row - own.start + row) * columns + first;
+                            let pixels = &mut band[place..place + widths.len()];
+                            let of_row = mass * height;
+                            pixels.iter_mut().zip(widths).for_each(|(sum, share)| *sum += of_row * share);
+                        }
+                    });
+                });
+            }
+        });
+    }
+    masses
+}
+
+/// Pixels along an axis of the window.
+struct Line {
+    /// Lower end of the first.
+    low: f64,
+    step: f64,
+    /// Of the box.
+    length: f64,
+    periodic: bool,
+}
+
+impl Line {
+    /// Calls back with the first of some pixels and the shares of a cloud's mass in them and in those behind it, once for each
+    /// image of the box in which it meets them.
+    fn shares(&self, center: f64, width: f64, pixels: Range<usize>, mut found: impl FnMut(usize, &[f64])) {
+        let reach = REACH * width;
+        let [low, high] = [pixels.start, pixels.end].map(|n| self.low + n as f64 * self.step);
+        let (first, last) = match self.periodic {
+            true => (
+                ((low - center - reach) / self.length).ceil() as i64,
+                ((high - center + reach) / self.length).floor() as i64,
+            ),
+            false => (0, 0),
+        };
+        // the part of the cloud below a place; what would be outside the box is spread over the rest
+        let below = |center: f64, edge: f64| triangular_below((edge - center) / width);
+        let [outside, inside] = match self.periodic {
+            true => [0.0, 1.0],
+            false => {
+                let outside = below(center, 0.0);
+                [outside, below(center, self.length) - outside]
+            }
+        };
+        for image in first..=last {
+            let center = center + image as f64 * self.length;
+            let place = |x: f64| ((x - self.low) / self.step).clamp(pixels.start as f64, pixels.end as f64);
+            let met = place(center - reach).floor() as usize..place(center + reach).ceil() as usize;
+            if met.is_empty() {
+                continue;
+            }
+            let share_below =
+                |n: usize| ((below(center, self.low + n as f64 * self.step) - outside) / inside).clamp(0.0, 1.0);
+            let mut shares = Vec::with_capacity(met.len());
+            let mut last = share_below(met.start);
+            for n in met.clone() {
+                let next = share_below(n + 1);
+                shares.push(next - last);
+                last = next;
+            }
+            found(met.start, &shares);
+        }
+    }
+}
+
+/// The integral of the triangular-shaped cloud up to a place, in its cells from its centre.
+fn triangular_below(place: f64) -> f64 {
+    match place.abs() {
+        far if far >= REACH => f64::from(u8::from(place > 0.0)),
+        near if near <= 0.5 => 0.5 + place * (0.75 - place * place / 3.0),
+        between => {
+            let beyond = (REACH - between).powi(3) / 6.0;
+            if place > 0.0 { 1.0 - beyond } else { beyond }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Distances of particles to their neighbours, by a k-d tree (Bentley 1975): the median along the longest side cuts a cell in
+//! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored.
+//!
+//! Distances and the order of particles do not depend on the order in which particles come.
+
+use comove_sim::HostParticles;
+use std::ops::Range;
+
+/// Particles in a cell of the tree that is not cut.
+const LEAF: usize = 16;
+/// Particles that are worth a thread.
+const PARALLEL: usize = 1 << 13;
+/// Positions along an axis: 2³².
+const POSITIONS: f64 = 4_294_967_296.0;
+
+/// Particles in the order of the tree.
+pub(super) struct Neighbours {
+    positions: Vec<[u32; 3]>,
+    /// Code length of a step of position along each axis.
+    unit: [f64; 3],
+    periodic: [bool; 3],
+}
+
+/// A cell of the tree: its particles, and its lower and upper ends.
+#[derive(Clone)]
+struct Cell {
+    particles: Range<usize>,
+    low: [u32; 3],
+    high: [u32; 3],
+}
+
+impl Cell {
+    /// The median.
+    fn middle(&self) -> usize {
+        self.particles.start + self.particles.len() / 2
+    }
+
+    /// Its two halves, cut at the position of the median.
+    fn halves(&self, axis: usize, cut: u32) -> [Self; 2] {
+        let middle = self.middle();
+        let mut halves = [self.clone(), self.clone()];
+        halves[0].particles.end = middle;
+        halves[0].high[axis] = cut;
+        halves[1].particles.start = middle + 1;
+        halves[1].low[axis] = cut;
+        halves
+    }
+
+    fn longest(&self, unit: [f64; 3]) -> usize {
+        let length = |axis: &usize| f64::from(self.high[*axis] - self.low[*axis]) * unit[*axis];
+        (0..3).max_by(|x, y| length(x).total_cmp(&length(y))).expect("three axes")
+    }
+}
+
+impl Neighbours {
+    /// The tree of particles in a box of these lengths.
+    pub(super) fn new(particles: &HostParticles, lengths: [f64; 3], periodic: [bool; 3]) -> Self {
+        let position = |n: usize| particles.position.each_ref().map(|column| column[n]);
+        let mut positions: Vec<[u32; 3]> = (0..particles.len()).map(position).collect();
+        let unit = lengths.map(|length| length / POSITIONS);
+        let whole = Self::whole(positions.len());
+        sort(&mut positions, &whole, unit);
+        Self { positions, unit, periodic }
+    }
+
+    fn whole(count: usize) -> Cell {
+        Cell { particles: 0..count, low: [0; 3], high: [u32::MAX; 3] }
+    }
+
+    /// How many particles there are.
+    pub(super) fn len(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// The position of a particle in code length.
+    pub(super) fn position(&self, particle: usize) -> [f64; 3] {
+        std::array::from_fn(|axis| f64::from(self.positions[particle][axis]) * self.unit[axis])
+    }
+
+    /// The distance of a particle to the `K`-th nearest, itself the first; to the farthest if there are fewer.
+    pub(super) fn distance<const K: usize>(&self, particle: usize) -> f64 {
+        let mut nearest = Nearest { squares: [f64::INFINITY; K], count: 0 };
+        self.search(&Self::whole(self.len()), self.positions[particle], &mut nearest);
+        nearest.squares[nearest.count - 1].sqrt()
+    }
+
+    fn search<const K: usize>(&self, cell: &Cell, of: [u32; 3], nearest: &mut Nearest<K>) {
+        if cell.particles.len() <= LEAF {
+            self.positions[cell.particles.clone()]
+                .iter()
+                .for_each(|other| nearest.add(self.to_cell(of, *other, *other)));
+            return;
+        }
+        let axis = cell.longest(self.unit);
+        let median = self.positions[cell.middle()];
+        nearest.add(self.to_cell(of, median, median));
+        let mut halves = cell.halves(axis, median[axis]).map(|half| (self.to_cell(of, half.low, half.high), half));
+        if halves[1].0 < halves[0].0 {
+            halves.swap(0, 1);
+        }
+        for (square, half) in &halves {
+            if *square < nearest.squares[K - 1] {
+                self.search(half, of, nearest);
+            }
+        }
+    }
+
+    /// The square of the distance to a cell of the tree.
+    fn to_cell(&self, of: [u32; 3], low: [u32; 3], high: [u32; 3]) -> f64 {
+        let along = |axis: usize| {
+            let (x, low, high) = (of[axis], low[axis], high[axis]);
+            let steps = match (low <= x && x <= high, self.periodic[axis]) {
+                (true, _) => 0,
+                (false, true) => low.wrapping_sub(x).min(x.wrapping_sub(high)),
+                (false, false) => low.saturating_sub(x).max(x.saturating_sub(high)),
+            };
+            (f64::from(steps) * self.unit[axis]).powi(2)
+        };
+        along(0) + along(1) + along(2)
+    }
+}
+
+/// Sorts the particles of a cell as the tree has them.
+fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
+    if positions.len() <= LEAF {
+        positions.sort_unstable();
+        return;
+    }
+    let (axis, middle) = (cell.longest(unit), positions.len() / 2);
+    // of equal ones other coordinates decide, so that which are in a half does not depend on their order
+    positions.select_nth_unstable_by_key(middle, |p| [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3]]);
+    let [first, second] = cell.halves(axis, positions[middle][axis]);
+    let (below, above) = positions.split_at_mut(middle);
+    let above = &mut above[1..];
+    match below.len() > PARALLEL {
+        true => _ = rayon::join(|| sort(below, &first, unit), || sort(above, &second, unit)),
+        false => {
+            sort(below, &first, unit);
+            sort(above, &second, unit);
+        }
+    }
+}
+
+/// Squares of the smallest distances, rising.
+struct Nearest<const K: usize> {
+    squares: [f64; K],
+    count: usize,
+}
+
+impl<const K: usize> Nearest<K> {
+    fn add(&mut self, square: f64) {
+        if square >= self.squares[K - 1] {
+            return;
+        }
+        self.count = (self.count + 1).min(K);
+        let mut at = self.count - 1;
+        while at > 0 && self.squares[at - 1] > square {
+            self.squares[at] = self.squares[at - 1];
+            at -= 1;
+        }
+        self.squares[at] = square;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::random_particles;
+
+    /// Of random particles, clumps and coincident ones, across faces that are periodic and not across others.
+    #[test]
+    fn distances_are_those_of_all_pairs() {
+        let lengths = [1.0, 0.5, 2.0];
+        let mut particles = random_particles(700, lengths, 11);
+        for n in 0..200 {
+            // a clump about a corner, in which ten are at one place
+            for axis in 0..3 {
+                let offset = (n as u32).wrapping_mul(0x9e37_79b9 + 77 * axis as u32) >> 9;
+                particles.position[axis][n] = if n < 10 { 5 } else { offset.wrapping_sub(1 << 22) };
+            }
+        }
+        for periodic in [[true; 3], [false; 3], [true, false, true]] {
+            let tree = Neighbours::new(&particles, lengths, periodic);
+            for n in (0..tree.len()).step_by(7) {
+                let x = tree.position(n);
+                let square = |m: usize| -> f64 {
+                    let y = tree.position(m);
+                    let along = |a: usize| {
+                        let d = (x[a] - y[a]).abs();
+                        if periodic[a] { d.min(lengths[a] - d) } else { d }
+                    };
+                    (0..3).map(|a| along(a).powi(2)).sum()
+                };
+                let mut squares: Vec<f64> = (0..tree.len()).map(square).collect();
+                squares.sort_by(f64::total_cmp);
+                let [found, alone] = [tree.distance::<32>(n), tree.distance::<1>(n)];
+                assert!(
+                    (found - squares[31].sqrt()).abs() < 1e-9 && alone == 0.0,
+                    "{n}: {found} {}",
+                    squares[31].sqrt()
+                );
+            }
+        }
+        let few = Neighbours::new(&random_particles(2, lengths, 1), lengths, [false; 3]);
+        let [x, y] = [few.position(0), few.position(1)];
+        let apart = (0..3).map(|a| (x[a] - y[a]).powi(2)).sum::<f64>().sqrt();
+        assert!((few.distance::<32>(0) - apart).abs() < 1e-9);
+    }
+}
