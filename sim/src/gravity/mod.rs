@@ -1,5 +1,6 @@
 //! Self-gravity: the potential of all levels, and the multi-level Poisson solve.
 
+mod coarse_correction;
 mod hierarchy;
 mod level_solver;
 mod poisson_solver;
