@@ -305,7 +305,7 @@ impl Default for RunParameters {
             sweep_order: SweepOrder::Xyz,
             max_delta_a: 0.01,
             gravity_courant: 0.5,
-            poisson_cycles: 3,
+            poisson_cycles: 4,
             sheet_passes: 1,
             dual_energy: true,
             eta: 1e-2,

@@ -77,14 +77,14 @@ fn a_complete_level_converges_to_the_transform() {
 /// Forces on the finest of two refined levels around a point mass, against the uniform mesh of its width, for four
 /// positions (at the corner of eight groups, on a face, on an edge, off centre).
 ///
-/// The bounds on the worst rms of the four leave a third above what was measured: BOUNDS.
+/// The bounds on the worst rms of the four leave a third above what was measured: 2.3e-1, 3.5e-3, 2.3e-2, 5.6e-4.
 #[test]
 fn forces_of_a_point_mass() {
     let cases = [
-        ("no correction", options(0, 0), 2.6e-1),
-        ("no sheet", options(3, 0), 1.1e-2),
-        ("one cycle", options(1, 1), 1.6e-2),
-        ("default", RunParameters::default(), 1.9e-3),
+        ("no correction", options(0, 0), 3.0e-1),
+        ("no sheet", options(4, 0), 4.7e-3),
+        ("one cycle", options(1, 1), 3.0e-2),
+        ("default", RunParameters::default(), 7.5e-4),
     ];
     let mut worst = [0.0f64; 4];
     for position in [[0.47, 0.52, 0.5], [0.56, 0.33, 0.41], [0.6, 0.66, 0.62], [0.31, 0.37, 0.12]] {
@@ -148,7 +148,7 @@ fn cycles_converge_whatever_the_number_of_groups() {
         });
         println!("{} groups: {errors:?}", tree.level(1).len());
         assert!(errors[2].0 < 1e-4, "{groups}³ groups: {errors:?}");
-        assert!(errors.windows(2).all(|pair| pair[1].0 < 0.15 * pair[0].0), "{groups}³ groups: {errors:?}");
+        assert!(errors[3].0 <= 0.15f64.powi(3) * errors[0].0, "{groups}³ groups: {errors:?}");
     }
 }
 
