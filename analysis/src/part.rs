@@ -76,7 +76,7 @@ impl<'a> Part<'a> {
             }
             None => None,
         };
-        let missing = || AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" };
+        let missing = || AnalysisError::MissingField { name: "particles", reason: "its particles were not read" };
         stored.map(Cow::Owned).ok_or_else(missing)
     }
 

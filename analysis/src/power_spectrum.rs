@@ -124,7 +124,7 @@ pub struct PowerBin {
     pub power_mpc3_h3: f64,
     /// Modes in the bin; k and −k both count.
     pub modes: u64,
-    /// Mean shot noise of its modes in (Mpc/h)³: contained in the power, or subtracted from it; 0 without particles.
+    /// Mean shot noise of its modes in (Mpc/h)³: contained in the power, or subtracted from it; 0 for gas and cross spectra.
     #[serde(default)]
     pub shot_noise_mpc3_h3: f64,
 }
@@ -134,7 +134,7 @@ pub struct PowerBin {
 pub struct PowerSpectrum {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: PowerOptions,
     /// Cells of the grid along x, y, z.
     pub cells: [usize; 3],

@@ -96,7 +96,7 @@ pub struct Overdensities {
     /// By definition; none where the density is not reached, or the sphere would be wider than the box.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub overdensities: BTreeMap<MassDefinition, Option<Overdensity>>,
-    /// R200c over the scale radius of the NFW profile that fits the dark matter within best (`nfw.rs`); none with fewer
+    /// R200c over the scale radius of the NFW profile that fits the dark matter within best; none with fewer
     /// than 100 particles there, or where cells are too wide.
     #[serde(default)]
     pub concentration_200c: Option<f64>,

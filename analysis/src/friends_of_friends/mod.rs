@@ -75,7 +75,7 @@ pub struct FofHalo {
 pub struct FofCatalogue {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: FofOptions,
     /// Lengths of the box in Mpc/h.
     pub box_mpc_h: [f64; 3],

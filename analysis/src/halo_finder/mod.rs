@@ -129,7 +129,7 @@ fn all() -> f64 {
 pub struct HaloCatalogue {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: HaloOptions,
     /// The reference density in units of the mean density.
     pub reference_density: f64,

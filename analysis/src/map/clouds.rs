@@ -2,7 +2,7 @@
 //!
 //! A cloud has the triangular shape of three cells along each axis (Hockney & Eastwood 1988). Its cells have the width of the
 //! leaf cell in which the particle is, which is the resolution of forces there, or ⅔ of the distance to the 32nd nearest
-//! particle where that is more: then a cloud of that radius holds 32 particles. The mass of a cloud in a pixel is integrated
+//! particle where that is more, so that the cloud reaches to that particle along each axis. The mass of a cloud in a pixel is integrated
 //! exactly, so that no mass is lost; at a face that is not periodic its outer part counts inside.
 
 use super::neighbours::Neighbours;
@@ -13,8 +13,8 @@ use comove_sim::HostParticles;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Particles in a cloud, itself among them.
-const IN_CLOUD: usize = 32;
+/// The cloud of a particle reaches to this one of its neighbours, itself counted.
+const NEIGHBOURS: usize = 32;
 /// Half the extent of a cloud in its cells.
 const REACH: f64 = 1.5;
 /// Clouds in memory.
@@ -43,7 +43,7 @@ pub(super) fn masses(part: &Part, window: &Window, particles: &HostParticles) ->
     let [across, up, depth] = [line(0, columns), line(1, rows), line(2, 1)];
     let cloud = |n: usize| {
         let position = tree.position(n);
-        let width = leaf_width_at(part, position).max(tree.distance::<IN_CLOUD>(n) / REACH);
+        let width = leaf_width_at(part, position).max(tree.distance::<NEIGHBOURS>(n) / REACH);
         let center = window.frame.map(|axis| position[axis]);
         let mut inside = 0.0;
         depth.shares(center[2], width, 0..1, |_, shares| inside += shares[0]);

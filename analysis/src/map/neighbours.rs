@@ -127,7 +127,7 @@ fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
         return;
     }
     let (axis, middle) = (cell.longest(unit), positions.len() / 2);
-    // of equal ones other coordinates decide, so that which are in a half does not depend on their order
+    // the other coordinates break ties, so that the halves do not depend on the order of the input
     positions.select_nth_unstable_by_key(middle, |p| [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3]]);
     let [first, second] = cell.halves(axis, positions[middle][axis]);
     let (below, above) = positions.split_at_mut(middle);

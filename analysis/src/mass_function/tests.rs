@@ -146,7 +146,7 @@ fn halos_are_counted_in_bins() {
     };
     let options = MassFunctionOptions { bins_per_decade: 1, ..MassFunctionOptions::default() };
     let found = count(M200c, options.clone());
-    assert_eq!((found.halos, found.within_others), (5, 1));
+    assert_eq!((found.halos, found.within_others, found.below_bins, found.without_mass), (5, 1, 1, 0));
     let halos: Vec<usize> = found.bins.iter().map(|bin| bin.halos).collect();
     assert_eq!(halos[..3], [2, 2, 1], "{found:?}");
     let bin = found.bins[0];
@@ -157,10 +157,12 @@ fn halos_are_counted_in_bins() {
     assert!((bin.mass_msun_h - 1.55e12).abs() < 1e3);
     // all groups count by their own masses, from another mass on
     let of_groups = count(Fof, MassFunctionOptions { min_mass_msun_h: Some(2e12), bins_per_decade: 10, ..options });
-    assert_eq!((of_groups.halos, of_groups.within_others), (4, 0));
+    assert_eq!((of_groups.halos, of_groups.within_others, of_groups.below_bins), (4, 0, 3));
+    assert_eq!(of_groups.bins[0].centre_msun_h, (of_groups.bins[0].low_msun_h * of_groups.bins[0].high_msun_h).sqrt());
     assert!(of_groups.bins[0].low_msun_h >= 2e12 && of_groups.bins[0].despali16_h3_mpc3.is_none());
     assert_eq!(of_groups.table().rows.len(), of_groups.bins.len());
-    assert_eq!(count(M500c, MassFunctionOptions::default()).halos, 0);
+    let without = count(M500c, MassFunctionOptions::default());
+    assert_eq!((without.halos, without.without_mass), (0, 7));
 }
 
 /// Without a halo there are bins as far as a prediction expects one.

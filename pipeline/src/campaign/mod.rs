@@ -98,6 +98,13 @@ impl Campaign {
         }
         Self { name: name.into(), stages, listed, attempts: 1, program: None }
     }
+
+    /// A name that the recipe gives to two runs.
+    pub(crate) fn repeated_run_name(&self) -> Option<&str> {
+        let runs = self.stages.iter().filter(|stage| stage.stage().as_run().is_some());
+        let names: Vec<&str> = runs.filter_map(Node::name).collect();
+        names.iter().enumerate().find(|(n, name)| names[..*n].contains(name)).map(|(_, name)| *name)
+    }
 }
 
 /// Appends what `node` needs, then `node`, each once. A graph built from values cannot have cycles.

@@ -89,7 +89,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
         "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
          than resolve the finest cells. Densities of dark matter and of all matter are of particles, each spread over a \
-         cloud that holds 32 of them, or over three leaf cells where those are wider.",
+         cloud that reaches to its 32nd nearest particle along each axis, or over three leaf cells where those are wider.",
     )
     .used_as("projection(RUN, #{ … })")
     .with_options(&["Common", "MapOptions", "MapStyle", "Naming"]),

@@ -3,6 +3,7 @@
 
 use super::options;
 use super::structures::{Item, Member, item};
+use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_analysis::columns;
 
 /// A member of a record.
@@ -228,7 +229,9 @@ pub(crate) fn kind_of(name: &str) -> Option<&'static Kind> {
 
 /// A unit in non-comoving coordinates, where those of lengths, masses and velocities have no fixed size.
 pub(crate) fn in_code_units(unit: &str) -> &str {
-    let is_physical = columns::UNITS.iter().any(|(_, physical)| *physical == unit) || unit == MEAN;
+    let is_physical = columns::UNITS.iter().any(|(_, physical)| *physical == unit)
+        || unit == MEAN
+        || !unit.is_empty() && CELL_FIELDS.iter().any(|field| field.unit == unit);
     if is_physical { "code units" } else { unit }
 }
 
