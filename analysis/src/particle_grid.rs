@@ -63,9 +63,11 @@ impl<'a> ParticleGrid<'a> {
         Self { particles, box_lengths, cells, occupied, rows, order, positions }
     }
 
-    /// The same into about eight cells for each particle, which suit spheres.
-    pub(crate) fn for_spheres(particles: &'a HostParticles, box_lengths: [f64; 3]) -> Self {
-        let spacing = mean_spacing(particles, box_lengths);
+    /// The same into about eight cells for each particle of the box, which suit spheres.
+    ///
+    /// * `all`: the number of particles in the box, of which these may be a rank's
+    pub(crate) fn for_spheres(particles: &'a HostParticles, box_lengths: [f64; 3], all: u64) -> Self {
+        let spacing = mean_spacing(all, box_lengths);
         Self::new(particles, box_lengths, box_lengths.map(|length| (2.0 * length / spacing).ceil().max(1.0) as u32))
     }
 
@@ -146,8 +148,10 @@ impl<'a> ParticleGrid<'a> {
         let width: [f64; 3] = std::array::from_fn(|a| self.box_lengths[a] / f64::from(self.cells[a]));
         // as many cells as there are at most: each is met once
         let range = |axis: usize, half: f64| {
-            let first = ((centre[axis] - half) / width[axis]).floor() as i64;
-            let last = ((centre[axis] + half) / width[axis]).floor() as i64;
+            let [low, high] = [centre[axis] - half, centre[axis] + half].map(|x| x / width[axis]);
+            // a hair more, unless that is as much as the box: round-off decides on no particle
+            let hair = if high - low + 2.0 < f64::from(self.cells[axis]) { 1e-9 } else { 0.0 };
+            let (first, last) = ((low - hair).floor() as i64, (high + hair).floor() as i64);
             first..=last.min(first + i64::from(self.cells[axis]) - 1)
         };
         let gap = |axis: usize, cell: i64| {
@@ -190,9 +194,9 @@ impl<'a> ParticleGrid<'a> {
     }
 }
 
-/// (V/N)^⅓ of particles, in code length.
-pub(crate) fn mean_spacing(particles: &HostParticles, box_lengths: [f64; 3]) -> f64 {
-    (box_lengths.iter().product::<f64>() / particles.len() as f64).cbrt()
+/// (V/N)^⅓ of so many particles, in code length.
+pub(crate) fn mean_spacing(particles: u64, box_lengths: [f64; 3]) -> f64 {
+    (box_lengths.iter().product::<f64>() / particles as f64).cbrt()
 }
 
 fn cell_of(position: u32, cells: u32) -> u32 {

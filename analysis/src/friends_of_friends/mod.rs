@@ -16,7 +16,6 @@ mod groups;
 mod uphill;
 
 use crate::error::AnalysisError;
-use crate::matter::require_one_process;
 use crate::part::{Part, alone};
 use crate::particle_grid::{ParticleGrid, mean_spacing};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
@@ -113,7 +112,7 @@ pub fn find_fof_halos_by(
     let header = part.header();
     let units = header.units();
     let box_lengths = part.snapshot.box_lengths();
-    let linking_length = options.linking_length * mean_spacing(particles, box_lengths);
+    let linking_length = options.linking_length * mean_spacing(particles.len() as u64, box_lengths);
     if box_lengths.iter().any(|length| *length < groups::LEAST_LENGTHS * linking_length) {
         let reason =
             format!("must be smaller: a side of the box must hold at least {} linking lengths", groups::LEAST_LENGTHS);
@@ -151,7 +150,7 @@ pub fn find_fof_halos_by(
     // an R200m is found in a sphere half as wide again as one of the group's mass, unless much more lies around it
     let probes: Vec<Probe> =
         halos.iter().map(|halo| Probe { centre: halo.position_mpc_h, radius: 1.5 * halo.radius_mpc_h }).collect();
-    let spheres = measure(communicator, part, Some(&grid), &probes, SAMPLES);
+    let spheres = measure(communicator, part, &probes, SAMPLES);
     for (halo, spheres) in halos.iter_mut().zip(spheres) {
         halo.radius_mpc_h = spheres.mean_radius().unwrap_or(halo.radius_mpc_h);
         halo.spheres = spheres;
@@ -177,7 +176,10 @@ fn particles_of<'a>(communicator: &Communicator, part: &Part<'a>) -> Result<&'a 
                       density peaks of the gas";
         return Err(AnalysisError::option("finder", "fof", reason));
     };
-    require_one_process(communicator)?;
+    if communicator.size() > 1 {
+        let reason = "friends of friends are linked in one process only; run without mpiexec";
+        return Err(AnalysisError::option("ranks", communicator.size(), reason));
+    }
     part.snapshot.state.particles.as_ref().ok_or_else(|| {
         let reason = "the particles of the snapshot were not read";
         AnalysisError::option("particles", stated.particles, reason)

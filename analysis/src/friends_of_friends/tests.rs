@@ -36,7 +36,7 @@ fn groups_are_those_of_all_pairs() {
                 particles.position[axis][n] = ((particles.position[axis][n] as i32) / 6) as u32;
             }
         }
-        let linking_length = b * mean_spacing(&particles, lengths);
+        let linking_length = b * mean_spacing(particles.len() as u64, lengths);
         let grid = groups::grid(&particles, lengths, linking_length);
         let found = groups::groups(&grid, linking_length, 1);
         assert!(found.windows(2).all(|pair| pair[0].len() >= pair[1].len()));
@@ -214,7 +214,7 @@ fn large_snapshots_take_seconds() {
         }
         particles.id.push(n as u64);
     }
-    let linking_length = 0.2 * mean_spacing(&particles, lengths);
+    let linking_length = 0.2 * mean_spacing(particles.len() as u64, lengths);
     let start = std::time::Instant::now();
     let grid = groups::grid(&particles, lengths, linking_length);
     let sorted = start.elapsed();
