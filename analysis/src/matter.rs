@@ -21,7 +21,7 @@ impl OneFluid {
         Self::by(&Communicator::alone(), &snapshot.into())
     }
 
-    /// Of a snapshot in parts, on each rank of its own groups: collective.
+    /// Of a snapshot in parts; each rank has its own groups. Collective.
     pub fn by(communicator: &Communicator, part: &Part) -> Self {
         Self(as_one_fluid(communicator, part))
     }

@@ -59,7 +59,7 @@ impl<'a> Part<'a> {
         &self.snapshot.header
     }
 
-    /// The dark-matter particles of this rank: those in its groups.
+    /// Dark-matter particles in the groups of this rank.
     ///
     /// # Errors
     /// [`AnalysisError::MissingField`].
@@ -100,8 +100,8 @@ impl<'a> Part<'a> {
         self.pieces.as_ref().map_or(0, |pieces| pieces.rank_of(root))
     }
 
-    /// The other ranks that have root groups within `radius` of a position, across all faces of the box, and perhaps ranks a
-    /// little further away. Code length.
+    /// Other ranks with root groups within `radius` (code length) of a position, across all faces of the box; may include
+    /// ranks slightly further away.
     pub(crate) fn other_ranks_within(&self, position: [f64; 3], radius: f64) -> Vec<usize> {
         let mut found = Vec::new();
         let Some(pieces) = &self.pieces else { return found };

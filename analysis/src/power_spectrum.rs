@@ -228,11 +228,10 @@ fn contrast(communicator: &Communicator, mut density: Array3<f64>) -> Result<(Ar
     Ok((density, mean))
 }
 
-/// Particles whose positions a rank sends at once.
+/// Particles of a rank in one message.
 const SENT: usize = 1 << 22;
 
-/// The density of particles on this rank's [`planes`] of a mesh of cells of this width, by clouds in cells, `[planes, j, i]`:
-/// collective.
+/// The cloud-in-cell density of all particles on this rank's [`planes`] of a mesh, `[planes, j, i]`: collective.
 fn particle_slab_by(
     communicator: &Communicator,
     part: &Part,

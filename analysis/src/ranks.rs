@@ -3,6 +3,7 @@
 use crate::density_pdf::density_pdf_by;
 use crate::error::AnalysisError;
 use crate::fixture::{Fixture, Random, gas, norm, particles_at, random_particles, separation, with_particles};
+use crate::friends_of_friends::{FofOptions, find_fof_halos_by};
 use crate::halo_finder::{Centre, HaloOptions, find_halos, find_halos_by};
 use crate::halo_profile::{ProfileOptions, halo_profiles_by};
 use crate::map::{Axis, MapOptions, projection_by, slice_by};
@@ -91,28 +92,29 @@ fn with_dark_matter(fixture: &Fixture) -> Snapshot {
     with_particles(snapshot, particles)
 }
 
-/// The same without gas.
+/// Drops the gas of a snapshot.
 fn without_gas(mut snapshot: Snapshot) -> Snapshot {
     snapshot.header.fields = FieldSet::without_gas();
     snapshot.state.fluid.clear();
     snapshot
 }
 
-/// Compares what ranks find where there is dark matter with what one finds; `gas`: whether also without gas.
+/// Compares results of several ranks with those of one for snapshots with dark matter, with gas and, unless `needs_gas`,
+/// without.
 fn compare_dark_matter<R: Serialize>(
-    gas: bool,
+    needs_gas: bool,
     work: impl Fn(&Communicator, &Part) -> Result<Option<R>, AnalysisError> + Sync,
 ) {
     for (name, fixture) in [("blob", Fixture::blob()), ("long", Fixture::long()), ("clumps", clumps())] {
         let snapshot = with_dark_matter(&fixture);
-        let alone = if gas { None } else { Some(without_gas(snapshot.clone())) };
+        let alone = if needs_gas { None } else { Some(without_gas(snapshot.clone())) };
         for snapshot in [Some(snapshot), alone].into_iter().flatten() {
             same_on_ranks(name, &snapshot, &[2, 3, 4, 11], &work);
         }
     }
 }
 
-/// Compares what ranks find of a snapshot with what one finds.
+/// Compares results of several ranks with those of one.
 fn same_on_ranks<R: Serialize>(
     name: &str,
     snapshot: &Snapshot,
@@ -196,7 +198,44 @@ fn slices_and_projections() {
     }
 }
 
-/// Particles whose neighbours are on other ranks, in all of the box and in windows across its faces.
+/// Friends of friends across parts and faces of the box, with spherical masses, profiles and mass function.
+#[test]
+fn friends_of_friends() {
+    let options = FofOptions { linking_length: 0.2, min_particles: 20 };
+    compare_dark_matter(false, |communicator, part| {
+        let matter = OneFluid::by(communicator, part);
+        let found = find_fof_halos_by(communicator, part, &options)?;
+        let sizes: Vec<usize> = found.iter().flat_map(|found| &found.halos).map(|halo| halo.particles).collect();
+        assert!(communicator.rank() > 0 || sizes.len() > 8 && sizes[0] > 400, "{sizes:?}");
+        let halos: Vec<_> = found.iter().flat_map(|found| &found.halos).map(Into::into).collect();
+        let profiles = halo_profiles_by(communicator, part, &matter, &halos, &ProfileOptions::default())?;
+        let masses = found.as_ref().map(|found| HaloMasses::of_friends(found, MassDefinition::Fof)).transpose()?;
+        let counted =
+            masses.map(|masses| mass_function(&masses, &MassFunctionOptions::default(), &|_| None)).transpose()?;
+        Ok(found.zip(profiles).zip(counted))
+    });
+}
+
+/// One group that spans all parts of the box.
+#[test]
+fn a_group_on_all_ranks() {
+    let mut snapshot = clumps().build();
+    let place = |n: u32| [f64::from(n) / 640.0 + 0.0004, (f64::from(n) / 160.0).fract(), (f64::from(n) / 40.0).fract()];
+    let field = (0..8000).map(|n| [n % 20, n / 20 % 20, n / 400].map(|c| (f64::from(c) + 0.5) / 20.0));
+    let chain = (0..640).flat_map(|n| (0..40).map(move |m| place(n).map(|x| x + 1e-5 * f64::from(m))));
+    let places: Vec<_> = chain.chain(field).map(|x| (x, x.map(|x| x.sin()))).collect();
+    let particles = particles_at(places, [1.0; 3], 0.84 / 33600.0).in_file_order(&snapshot.state.tree);
+    snapshot.state.dark_matter = vec![5.0; snapshot.state.tree.group_count() * GROUP_CELLS];
+    let snapshot = with_particles(snapshot, particles);
+    let options = FofOptions { linking_length: 0.99, min_particles: 8 };
+    same_on_ranks("chain", &snapshot, &[2, 3, 4, 8], |communicator, part| {
+        let found = find_fof_halos_by(communicator, part, &options)?;
+        assert!(found.iter().all(|found| found.halos[0].particles >= 25_600), "{found:?}");
+        Ok(found)
+    });
+}
+
+/// Projections of the whole box and of a window across its faces; many particles have neighbours on other ranks.
 #[test]
 fn projections_of_particles() {
     for (axis, field, center) in
@@ -227,7 +266,7 @@ fn projections_of_particles() {
     }
 }
 
-/// Density peaks of all matter with their gas fractions, the particles in their spheres, and profiles.
+/// Density peaks of all matter with spherical masses, gas fractions, profiles and mass function.
 #[test]
 fn density_peaks_of_all_matter() {
     let options = HaloOptions { delta: 20.0, ..HaloOptions::default() };

@@ -23,7 +23,7 @@ pub(crate) trait Look: Sync {
     /// The first fields of the fluid that it wants to know.
     const FIELDS: usize;
 
-    /// Whether it also reads the density of dark matter, which elsewhere is 0 in cells of other ranks.
+    /// Whether `add` reads the density of dark matter; if not, cells of other ranks have 0 there.
     const DARK_MATTER: bool = false;
 
     /// Nothing yet, of sphere `n`.
@@ -135,7 +135,7 @@ fn visit_own(part: &Part, sphere: &Sphere, image: &Image, mut add: impl FnMut(&L
     sphere.visit(part, image, |place, offset| add(&place.read(part.snapshot), offset));
 }
 
-/// Takes the values of each cell from what the rank has sent that has them.
+/// Reads the values of each cell from the message of its rank.
 fn visit_sent<L: Look>(
     part: &Part,
     sphere: &Sphere,

@@ -14,9 +14,9 @@ use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, SPHERES, look_at, visit_samples};
 use crate::table::Table;
 use bytemuck::{Pod, Zeroable};
-use comove_sim::Cosmology;
 use comove_sim::kernels::layout::DENSITY;
 use comove_sim::parallel::Communicator;
+use comove_sim::{Cosmology, HostParticles};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -155,8 +155,6 @@ const SHELLS: usize = 512;
 const SOFTENED: f64 = 2.0;
 
 /// The spheres about centres, on all ranks: collective.
-///
-/// Each rank adds the particles that it has.
 pub(crate) fn measure(
     communicator: &Communicator,
     part: &Part,
@@ -170,7 +168,7 @@ pub(crate) fn measure(
     let (mass_unit, velocity_unit) = (units.mass_msun_h(), units.velocity_km_s(header.a));
     let particles = part.snapshot.state.particles.as_ref().zip(header.dark_matter);
     let lengths = part.snapshot.box_lengths();
-    let grid = particles.map(|(own, stated)| ParticleGrid::for_spheres(own, lengths, stated.particles));
+    let grid = particles.map(|(own, stated)| (own, ParticleGrid::for_spheres(own, lengths, stated.particles)));
     // of several ranks each has the particles of as many spheres as it looks at together
     let at_once = if communicator.size() == 1 { probes.len() } else { SPHERES * communicator.size() };
     let largest = lengths.into_iter().fold(f64::INFINITY, f64::min) / 2.0;
@@ -186,7 +184,7 @@ pub(crate) fn measure(
                 some.iter().map(|&n| Sphere { centre: probes[n].centre, radius: reaches[n] }).collect();
             let widths: Vec<f64> = some.iter().map(|&n| widths[n]).collect();
             let ends: Vec<bool> = some.iter().map(|&n| reaches[n] >= largest).collect();
-            let particles = grid.as_ref().map(|grid| Particles::new(communicator, grid, &spheres));
+            let particles = grid.as_ref().map(|(own, grid)| Particles::new(communicator, (own, grid), &spheres));
             let look = Matter { particles, spheres: &spheres, widths: &widths, ends: &ends, densities, samples };
             let results = look_at(communicator, part, &spheres, &look);
             for (&n, numbers) in some.iter().zip(results) {
@@ -239,25 +237,30 @@ struct Near {
     /// Distance from the centre in code length.
     r: f64,
     id: u64,
-    /// In code units.
+    /// Velocity in code units.
     velocity: [f64; 3],
 }
 
 /// The particles of spheres.
 struct Particles<'a> {
-    grid: &'a ParticleGrid<'a>,
-    /// Those of the spheres that this rank looks at, if there are others: every `ranks`-th.
+    particles: &'a HostParticles,
+    grid: &'a ParticleGrid,
+    /// Of several ranks: their number, and the particles of every `ranks`-th sphere, which this rank looks at.
     sent: Option<(usize, Vec<Vec<Near>>)>,
 }
 
 impl<'a> Particles<'a> {
     /// Collects the particles of each sphere on the rank that looks at it: collective.
-    fn new(communicator: &Communicator, grid: &'a ParticleGrid<'a>, spheres: &[Sphere]) -> Self {
+    fn new(
+        communicator: &Communicator,
+        (particles, grid): (&'a HostParticles, &'a ParticleGrid),
+        spheres: &[Sphere],
+    ) -> Self {
         let (rank, ranks) = (communicator.rank(), communicator.size());
         if ranks == 1 {
-            return Self { grid, sent: None };
+            return Self { particles, grid, sent: None };
         }
-        let mut lists: Vec<Vec<Near>> = spheres.par_iter().map(|sphere| near(grid, sphere)).collect();
+        let mut lists: Vec<Vec<Near>> = spheres.par_iter().map(|sphere| near(particles, grid, sphere)).collect();
         let of_rank = |rank: usize| (rank..spheres.len()).step_by(ranks);
         let counts = (0..ranks).map(|other| of_rank(other).map(|n| lists[n].len() as u64).collect()).collect();
         let to = (0..ranks).map(|other| of_rank(other).flat_map(|n| std::mem::take(&mut lists[n])).collect()).collect();
@@ -271,28 +274,28 @@ impl<'a> Particles<'a> {
                 came = rest;
             }
         }
-        Self { grid, sent: Some((ranks, own)) }
+        Self { particles, grid, sent: Some((ranks, own)) }
     }
 
     /// Mass of each in code units.
     fn mass(&self) -> f64 {
-        self.grid.particles().particle_mass
+        self.particles.particle_mass
     }
 
-    /// The particles of sphere `n`, outwards, at one distance by identity.
+    /// The particles of sphere `n`, sorted by distance, then by identity.
     fn of(&self, n: usize, sphere: &Sphere) -> Vec<Near> {
         let mut found = match &self.sent {
             Some((ranks, lists)) => lists[n / ranks].clone(),
-            None => near(self.grid, sphere),
+            None => near(self.particles, self.grid, sphere),
         };
         found.sort_unstable_by(|x, y| x.r.total_cmp(&y.r).then(x.id.cmp(&y.id)));
         found
     }
 }
 
-/// The particles of a grid in a sphere, in no order.
-fn near(grid: &ParticleGrid, sphere: &Sphere) -> Vec<Near> {
-    let (particles, mut found) = (grid.particles(), Vec::new());
+/// The particles of a grid in a sphere, unsorted.
+fn near(particles: &HostParticles, grid: &ParticleGrid, sphere: &Sphere) -> Vec<Near> {
+    let mut found = Vec::new();
     grid.visit_sphere(sphere.centre, sphere.radius, |particle, r| {
         let number = grid.number(particle);
         let velocity = particles.velocity.each_ref().map(|column| f64::from(column[number]));

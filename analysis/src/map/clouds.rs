@@ -22,7 +22,7 @@ const IN_CLOUD: usize = 32;
 const REACH: f64 = 1.5;
 /// Clouds in memory.
 const AT_ONCE: usize = 1 << 20;
-/// The mass of a particle as an integer.
+/// Unit of the integers: the mass of a particle is 2⁶².
 const WHOLE: f64 = (1u64 << 62) as f64;
 
 /// A particle in code length.
@@ -36,10 +36,10 @@ struct Cloud {
     inside: f64,
 }
 
-/// The mass of particles in the pixels of this rank's rows, from below: collective. Each rank adds its own particles to all
-/// pixels.
+/// The mass of all particles in this rank's rows of pixels, from below: collective. Each rank deposits its own particles in
+/// all pixels.
 ///
-/// * `rows_of`: the rows of each rank
+/// * `rows_of`: rows of pixels of a rank
 pub(super) fn masses_by(
     communicator: &Communicator,
     part: &Part,

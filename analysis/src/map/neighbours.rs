@@ -1,6 +1,6 @@
 //! Distances of particles to their neighbours, by a k-d tree (Bentley 1975): the median along the longest side cuts a cell in
 //! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored. Each of
-//! several ranks has a tree of its own particles, and asks others where a sphere about one of them reaches their groups.
+//! several ranks has a tree of its own particles, and queries the ranks whose mesh a sphere about a particle reaches.
 //!
 //! Distances and the order of particles do not depend on the order in which particles come.
 
@@ -16,7 +16,7 @@ use std::ops::Range;
 const LEAF: usize = 16;
 /// Particles that are worth a thread.
 const PARALLEL: usize = 1 << 13;
-/// Particles of a rank whose neighbours others are asked for at once.
+/// Particles of a rank in one batch of queries.
 const ASKED: usize = 1 << 16;
 /// Positions along an axis: 2³².
 const POSITIONS: f64 = 4_294_967_296.0;
@@ -85,8 +85,8 @@ impl Neighbours {
         std::array::from_fn(|axis| f64::from(self.positions[particle][axis]) * self.unit[axis])
     }
 
-    /// The distance of each of some particles to the `K`-th nearest on all ranks, itself the first; to the farthest if there are
-    /// fewer. Collective.
+    /// Distances of particles of this rank to the `K`-th nearest particle of all ranks, counting themselves; to the farthest
+    /// if there are fewer than `K`. Collective.
     pub(super) fn distances_by<const K: usize>(
         &self,
         communicator: &Communicator,
@@ -138,7 +138,7 @@ impl Neighbours {
         distances
     }
 
-    /// The nearest particles of this rank whose squared distances are below a bound.
+    /// The nearest particles of this rank with squared distances below a bound.
     fn nearest<const K: usize>(&self, of: [u32; 3], bound: f64) -> Nearest<K> {
         let mut nearest = Nearest { squares: [bound; K], count: 0 };
         self.search(&Self::whole(self.len()), of, &mut nearest);
@@ -202,29 +202,29 @@ fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
     }
 }
 
-/// A rank's question to another: the nearest particles to a position.
+/// A query for the nearest particles to a position.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Query {
-    /// Square of the distance below which they are.
+    /// Upper bound of squared distances.
     bound: f64,
     of: [u32; 3],
     unused: u32,
 }
 
-/// Squares of the smallest distances, rising; behind the last the bound on further ones.
+/// Squares of the smallest distances, rising; entries beyond `count` hold the upper bound.
 struct Nearest<const K: usize> {
     squares: [f64; K],
     count: usize,
 }
 
 impl<const K: usize> Nearest<K> {
-    /// What further squares are below.
+    /// Upper bound of further squares.
     fn bound(&self) -> f64 {
         self.squares[K - 1]
     }
 
-    /// The distance of the last.
+    /// Distance to the last particle.
     fn farthest(&self) -> f64 {
         self.squares[self.count - 1].sqrt()
     }

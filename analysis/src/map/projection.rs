@@ -22,8 +22,8 @@ pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, Anal
     alone(snapshot, |communicator, part| projection_by(communicator, part, options))
 }
 
-/// The projection of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what all see
-/// of their patches and particles there.
+/// The projection of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels from the
+/// patches and particles of all ranks.
 pub fn projection_by(
     communicator: &Communicator,
     part: &Part,

@@ -282,7 +282,7 @@ fn clouds_keep_the_mass() {
     assert!(matches!(projection(&Fixture::blob().build(), &near), Err(AnalysisError::MissingField { .. })));
 }
 
-/// The bits do not depend on threads, on the order of particles, or on processes, each of which reads its particles.
+/// The bits do not depend on threads, ranks or the order of particles.
 #[test]
 fn clouds_have_the_same_bits() {
     let lengths = [1.0, 0.5, 0.25];

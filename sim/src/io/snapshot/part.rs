@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Particles all over the box of [`tree`], with identities in no order.
+    /// Particles throughout the box of [`tree`], with shuffled identities.
     fn particles() -> HostParticles {
         let value = |n: u64, axis: u64| (n * 0x9e37_79b9 + axis * 0x85eb_ca6b).wrapping_mul(n + 7) as u32;
         let mut particles = HostParticles { particle_mass: 0.5, ..HostParticles::default() };
@@ -238,7 +238,7 @@ mod tests {
         particles
     }
 
-    /// Each particle is in the part that has the finest group around it; parts keep the order of the file.
+    /// Each particle is in the part with the finest group around it; parts keep the order of the file.
     fn same_particles(whole: &Snapshot, parts: &[SnapshotPart]) {
         let Some(all) = &whole.state.particles else {
             assert!(parts.iter().all(|part| part.snapshot.state.particles.is_none()));

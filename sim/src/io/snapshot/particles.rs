@@ -112,7 +112,7 @@ pub(super) fn read_of_patches(
     Ok(particles)
 }
 
-/// The particles of ranges of patches, by their places in the columns.
+/// Rows of the particle columns for ranges of patches.
 fn ranges_of_patches(source: &Source, patches: usize, rows: &[Range<usize>]) -> Result<Vec<Range<usize>>, SimError> {
     let counts = source.rows::<i32>(PARTICLE_COUNTS, &[patches])?;
     let (mut row, mut particles) = (0, 0);
@@ -131,7 +131,7 @@ fn ranges_of_patches(source: &Source, patches: usize, rows: &[Range<usize>]) -> 
 
 /// Positions as fractions of the box.
 ///
-/// * `first`: the place of the first value in its column
+/// * `first`: row of the first value
 fn fractions(source: &Source, name: &str, first: usize, values: &[f64], length: f64) -> Result<Vec<u32>, SimError> {
     let fraction = |(n, &x): (usize, &f64)| {
         let outside = || source.not(format!("{name} has particle {} at {x}: outside the box of {length}", first + n));
