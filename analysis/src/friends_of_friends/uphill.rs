@@ -1,53 +1,84 @@
-//! The density maximum beside a place: uphill from cell to cell.
+//! The density maximum beside a place: uphill from cell to cell, across ranks.
 
-use crate::cells::{LeafCell, leaf_at};
+use crate::cells::{LeafDensity, leaf_densities_at};
+use crate::part::Part;
 use crate::sphere::{norm, separation};
-use comove_sim::Snapshot;
+use comove_sim::parallel::Communicator;
 
 /// Widths of the first cell, and share of the halo's radius, up to which a maximum belongs to the halo.
 const REACH: f64 = 3.0;
 const SHARE: f64 = 0.8;
+/// Places of a rank in one batch.
+const AT_ONCE: usize = 1 << 13;
 
 /// Offsets in cell widths of the samples beside a cell: each cell that touches it holds one, also of half its width.
 const BESIDE: [f64; 4] = [-0.75, -0.25, 0.25, 0.75];
 
-/// The centre of the leaf cell with a local maximum of the density of all matter that the steepest way uphill leads to; the
-/// place itself where that is too far away, where cells are wider than the halo's radius, or do not hold the particles'
-/// density.
-pub(super) fn densest_cell(snapshot: &Snapshot, place: [f64; 3], radius: f64) -> [f64; 3] {
-    let mut cell = leaf_at(snapshot, place);
-    if snapshot.state.dark_matter.is_empty() || cell.width > radius {
-        return place;
+/// Moves places to the centre of the leaf cell with the local maximum of the density of all matter that the steepest ascent
+/// reaches. A place stays where the maximum is too far away, where cells are wider than the halo's radius, or where cells
+/// hold no density of particles. Collective.
+///
+/// * `places`: places of this rank, with the radii of their halos
+pub(super) fn densest_cells(communicator: &Communicator, part: &Part, places: &[([f64; 3], f64)]) -> Vec<[f64; 3]> {
+    if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
+        return places.iter().map(|(place, _)| *place).collect();
     }
-    let reach = (REACH * cell.width).min(SHARE * radius);
-    let is_near = |cell: &LeafCell| norm(separation(snapshot, place, cell.position)) <= reach;
-    while let Some(higher) = higher(snapshot, &cell) {
-        if !is_near(&higher) {
-            return place;
-        }
-        cell = higher;
-    }
-    if is_near(&cell) { cell.position } else { place }
+    let most = communicator.max(places.len() as f64) as usize;
+    let some = |n: usize| n.min(places.len());
+    let chunks = (0..most).step_by(AT_ONCE).map(|first| &places[some(first)..some(first + AT_ONCE)]);
+    chunks.flat_map(|places| maxima(communicator, part, places)).collect()
 }
 
-/// The densest of the cells around one, if it is denser.
-fn higher(snapshot: &Snapshot, cell: &LeafCell) -> Option<LeafCell> {
-    let (lengths, periodic) = (snapshot.box_lengths(), snapshot.state.tree.periodic());
+fn maxima(communicator: &Communicator, part: &Part, places: &[([f64; 3], f64)]) -> Vec<[f64; 3]> {
+    let positions: Vec<[f64; 3]> = places.iter().map(|(place, _)| *place).collect();
+    let mut cells = leaf_densities_at(communicator, part, &positions);
+    let reaches: Vec<f64> =
+        cells.iter().zip(places).map(|(cell, (_, radius))| (REACH * cell.width).min(SHARE * radius)).collect();
+    let is_near =
+        |n: usize, cell: &LeafDensity| norm(separation(part.snapshot, positions[n], cell.position)) <= reaches[n];
+    let mut found = positions.clone();
+    let mut climbing: Vec<usize> = (0..places.len()).filter(|&n| cells[n].width <= places[n].1).collect();
+    while communicator.any(!climbing.is_empty()) {
+        let samples: Vec<Vec<[f64; 3]>> = climbing.iter().map(|&n| samples(part, &cells[n])).collect();
+        let mut around = leaf_densities_at(communicator, part, &samples.concat()).into_iter();
+        let mut further = Vec::new();
+        for (&n, samples) in climbing.iter().zip(&samples) {
+            let densest = around.by_ref().take(samples.len()).max_by(|x, y| x.density.total_cmp(&y.density));
+            match densest.filter(|densest| densest.density > cells[n].density) {
+                Some(higher) if is_near(n, &higher) => {
+                    cells[n] = higher;
+                    further.push(n);
+                }
+                None if is_near(n, &cells[n]) => found[n] = cells[n].position,
+                _ => {}
+            }
+        }
+        climbing = further;
+    }
+    found
+}
+
+/// Positions that sample all cells which touch a cell.
+fn samples(part: &Part, cell: &LeafDensity) -> Vec<[f64; 3]> {
+    let (lengths, periodic) = (part.snapshot.box_lengths(), part.tree.periodic());
     let inside = |x: &[f64; 3]| (0..3).all(|a| periodic[a] || (0.0..lengths[a]).contains(&x[a]));
     let samples = (0..64).map(|n| {
         let steps = [n % 4, n / 4 % 4, n / 16].map(|step| BESIDE[step]);
         std::array::from_fn(|a| cell.position[a] + steps[a] * cell.width)
     });
-    let cells = samples.filter(inside).map(|x| leaf_at(snapshot, x));
-    let densest = cells.max_by(|x, y| x.matter_density().total_cmp(&y.matter_density()))?;
-    (densest.matter_density() > cell.matter_density()).then_some(densest)
+    samples.filter(inside).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use comove_sim::Snapshot;
     use comove_sim::kernels::layout::GROUP_CELLS;
+
+    fn densest_cell(snapshot: &Snapshot, place: [f64; 3], radius: f64) -> [f64; 3] {
+        densest_cells(&Communicator::alone(), &snapshot.into(), &[(place, radius)])[0]
+    }
 
     /// From beside the blob's peak the way leads to the cell that beats all others; not from far away, nor for a small halo.
     #[test]

@@ -134,6 +134,7 @@ struct Content<'a> {
 impl Look for Content<'_> {
     type Sums = [f64; 7];
     const FIELDS: usize = FIELDS;
+    const DARK_MATTER: bool = true;
 
     fn start(&self, _: usize) -> Self::Sums {
         [0.0; 7]

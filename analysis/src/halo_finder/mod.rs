@@ -23,7 +23,6 @@ use crate::error::AnalysisError;
 use crate::matter::{OneFluid, require_gas};
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
-use crate::particle_grid::ParticleGrid;
 use crate::sphere::{norm, separation};
 use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Record, Table};
@@ -232,9 +231,7 @@ pub fn find_halos_by(
     let probes = broadcast(communicator, FIRST, found.flat_map(probe).collect());
     let probe = |numbers: &[f64]| Probe { centre: [numbers[0], numbers[1], numbers[2]], radius: numbers[3] };
     let probes: Vec<Probe> = probes.chunks_exact(4).map(probe).collect();
-    let particles = whole.snapshot.state.particles.as_ref();
-    let grid = particles.map(|particles| ParticleGrid::for_spheres(particles, snapshot.box_lengths()));
-    let spheres = measure(communicator, whole, grid.as_ref(), &probes, options.samples);
+    let spheres = measure(communicator, whole, &probes, options.samples);
     for (halo, spheres) in catalogue.iter_mut().flat_map(|catalogue| &mut catalogue.halos).zip(spheres) {
         halo.spheres = spheres;
     }

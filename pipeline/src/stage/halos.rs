@@ -60,7 +60,7 @@ impl Analysis for HalosAndProfiles {
     type Found = (Catalogue, HaloProfiles);
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
-        let matter = OneFluid::by(communicator, part)?;
+        let matter = OneFluid::by(communicator, part);
         let catalogue = self.finder.find(communicator, part, &matter)?;
         let heaviest = catalogue.as_ref().map_or(Vec::new(), |catalogue| catalogue.heaviest(self.profiles));
         let profiles = halo_profiles_by(communicator, part, &matter, &heaviest, &self.profile)?;

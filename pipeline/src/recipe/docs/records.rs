@@ -122,9 +122,12 @@ const SOURCES: &[(&[&str], &str)] = &[
     (&["ForceRecord"], include_str!("../../stage/force_test.rs")),
 ];
 
+/// Names of members by unit.
+type MembersByUnit = [(&'static str, &'static [&'static str])];
+
 /// Units of numbers whose names do not end with them, structure by structure; empty without a dimension. Every real number
 /// of [`SOURCES`] has its unit here or in its name.
-const UNITS: &[(&str, &[(&str, &[&str])])] = &[
+const UNITS: &[(&str, &MembersByUnit)] = &[
     (
         "StepRecord",
         &[
