@@ -285,7 +285,7 @@ mod tests {
     fn bits_do_not_depend_on_threads() {
         use crate::density_pdf::density_pdf;
 
-        use crate::halo_finder::{HaloOptions, find_halos};
+        use crate::halos::peaks::{HaloOptions, find_halos};
         use crate::map::{MapOptions, projection};
         use crate::power_spectrum::{PowerOptions, power_spectrum};
         let snapshot = Fixture::blob().build();

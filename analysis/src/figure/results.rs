@@ -4,8 +4,8 @@ use super::lines::{Curve, Mark, Panel, Ratio, Style, line_figure};
 use super::{CURVES, Dash, Figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
-use crate::halo_profile::{HaloProfile, Shell};
-use crate::mass_function::{MassBin, MassFunction};
+use crate::halos::mass_function::{MassBin, MassFunction};
+use crate::halos::profile::{HaloProfile, Shell};
 use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::{readable, readable_redshift};
@@ -305,12 +305,12 @@ mod tests {
     use crate::comparison::compare;
     use crate::figure::map::{MapStyle, map_figure};
     use crate::fixture::{self, Fixture, gas};
-    use crate::halo_finder::{HaloOptions, find_halos};
-    use crate::halo_profile::{ProfileOptions, halo_profile};
+    use crate::halos::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
+    use crate::halos::overdensity::MassDefinition;
+    use crate::halos::peaks::{HaloOptions, find_halos};
+    use crate::halos::profile::{ProfileOptions, halo_profile};
     use crate::map::{MapOptions, projection, slice};
-    use crate::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
     use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
-    use crate::spherical_overdensity::MassDefinition;
     use crate::table::Record;
     use std::f64::consts::PI;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use crate::friends_of_friends::{FofHalo, FofOptions};
-use crate::spherical_overdensity::{MassDefinition::*, Overdensities, Overdensity};
+use crate::halos::fof::{FofHalo, FofOptions};
+use crate::halos::overdensity::{MassDefinition::*, Overdensities, Overdensity};
 
 fn planck() -> Cosmology {
     Cosmology::flat(0.6766, 0.3111, 0.04897, 0.8102, 0.9665)
@@ -208,7 +208,7 @@ fn what_cannot_be_counted_is_refused() {
     let plain = FofCatalogue { cosmology: None, ..catalogue(&[]) };
     assert!(HaloMasses::of_friends(&plain, M200m).unwrap_err().to_string().contains("need comoving coordinates"));
     let gas = Fixture::blob().build();
-    let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
+    let peaks = crate::halos::peaks::find_halos(&gas, &crate::halos::peaks::HaloOptions::default()).unwrap();
     assert!(HaloMasses::of_peaks(&peaks, Fof).unwrap_err().to_string().contains("finder: \"fof\""));
 }
 
@@ -216,7 +216,7 @@ fn what_cannot_be_counted_is_refused() {
 #[test]
 fn nothing_to_begin_with_leaves_no_bins() {
     let gas = Fixture::uniform(1.0).build();
-    let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
+    let peaks = crate::halos::peaks::find_halos(&gas, &crate::halos::peaks::HaloOptions::default()).unwrap();
     let none = HaloMasses::of_peaks(&peaks, M200m).unwrap();
     let found = mass_function(&none, &MassFunctionOptions::default(), &sigma).unwrap();
     assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 8));

@@ -3,11 +3,11 @@
 //!
 //! R is the smallest radius beyond the innermost one at which the mean density within has fallen to Δ times the reference
 //! density; M = Δ ρ_ref 4π/3 R³. The innermost radius holds eight particles; without dark matter it is the width of the
-//! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halo_finder`].
+//! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halos::peaks`].
 
 use crate::cells::{LeafCell, leaf_width_at};
+use crate::halos::nfw;
 use crate::messages::exchange;
-use crate::nfw;
 use crate::part::Part;
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::{Sphere, norm};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::{Fixture, Random, particles_at, with_particles};
-use crate::halo_finder::{HaloOptions, find_halos};
+use crate::halos::peaks::{HaloOptions, find_halos};
 use comove_sim::Snapshot;
 
 const LENGTH: f64 = 10.0;

@@ -9,9 +9,9 @@ mod models;
 pub use models::Model;
 
 use crate::error::AnalysisError;
-use crate::friends_of_friends::FofCatalogue;
-use crate::halo_finder::HaloCatalogue;
-use crate::spherical_overdensity::{MassDefinition, Overdensities, hosts};
+use crate::halos::fof::FofCatalogue;
+use crate::halos::overdensity::{MassDefinition, Overdensities, hosts};
+use crate::halos::peaks::HaloCatalogue;
 use crate::table::{Column, Record, Table};
 use comove_sim::{Cosmology, Units};
 use rayon::prelude::*;

@@ -7,7 +7,7 @@
 //! 3. Its centre is its density maximum: uphill from where its particles are densest (`centre.rs`), the densest cell of all
 //!    matter (`uphill.rs`), so that both finders measure spheres about one centre. Its velocity is the mean of its particles.
 //! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
-//!    ([`crate::spherical_overdensity`]).
+//!    ([`crate::halos::overdensity`]).
 //!
 //! Halos are numbered by falling number of particles. Results do not depend on the order of particles, on threads or on ranks.
 
@@ -16,10 +16,10 @@ mod groups;
 mod uphill;
 
 use crate::error::AnalysisError;
+use crate::halos::overdensity::{Overdensities, Probe, measure};
 use crate::messages::{FIRST, gather_all};
 use crate::part::{Part, alone};
 use crate::particle_grid::mean_spacing;
-use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Record, Table};
 use bytemuck::{Pod, Zeroable};
 use comove_sim::parallel::Communicator;
@@ -225,7 +225,7 @@ fn motion(group: &[Member]) -> ([f64; 3], f64) {
 /// Numbers the halos, and names for each the largest larger one whose radius holds its centre.
 fn relate(halos: &mut [FofHalo], box_lengths: [f64; 3]) {
     let spheres: Vec<_> = halos.iter().map(|halo| (halo.position_mpc_h, halo.radius_mpc_h)).collect();
-    let parents = crate::spherical_overdensity::hosts(&spheres, box_lengths);
+    let parents = crate::halos::overdensity::hosts(&spheres, box_lengths);
     for (id, (halo, parent)) in halos.iter_mut().zip(parents).enumerate() {
         (halo.id, halo.parent) = (id, parent);
     }
