@@ -563,7 +563,9 @@ fn what_check_knows() {
         ("", text("refinement_ratio([]);"), "refinement_ratio: the list is empty"),
         (
             "",
-            text("campaign(\"c\", [3, 2].map(|z| evolve(IC, #{ z_end: z, name: \"a\" })))"),
+            text(
+                "campaign(\"c\", [1, 2].map(|n| evolve(IC, #{ z_end: 3, max_level: n, refine: density_above(8), name: \"a\" })))",
+            ),
             "two runs are named \"a\"; give each a name of its own",
         ),
         ("", text("force_test(#{ pairs: 0 });"), "force_test: pairs = 0: must be at least 1"),

@@ -219,5 +219,5 @@ fn nothing_to_begin_with_leaves_no_bins() {
     let peaks = crate::halos::peaks::find_halos(&gas, &crate::halos::peaks::HaloOptions::default()).unwrap();
     let none = HaloMasses::of_peaks(&peaks, M200m).unwrap();
     let found = mass_function(&none, &MassFunctionOptions::default(), &sigma).unwrap();
-    assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 8));
+    assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 9));
 }
