@@ -59,6 +59,40 @@ const RUN = evolve(IC, #{
 });
 campaign("mesh", [RUN])
 """
+# Halos of both finders, most of which are across the parts of processes; all that closures read of dark matter.
+DARK_RECIPE = """
+const GAS = param("gas", true, "whether there is gas");
+const COSMO = cosmology(#{ h: 0.6774, omega_m: 0.3089, omega_b: 0.0486, sigma8: 0.816, n_s: 0.967 });
+const IC = ic_gaussian(COSMO, #{ box_mpc_h: 4, cells: 32, z: 30, seed: 7, dark_matter: true, gas: GAS });
+let seen = |snapshot| #{
+    totals: snapshot.totals(), densest: snapshot.densest(), some: snapshot.particles(#{ most: 5 }),
+};
+const RUN = evolve(IC, #{
+    z_end: 5, max_delta_a: 0.04, time_steps: "individual", max_level: 2, refine: particles_above(8),
+    outputs: #{ at_z: [7] }, observe: #{ on_output: seen },
+});
+const FRIENDS = halos(RUN, #{ finder: "fof", at_z: "all", min_particles: 20, profiles: 3 });
+const BOTH = if GAS {
+    [
+        halos(RUN, #{ finder: "peaks", delta: 60, min_cells: 16, profiles: 3 }),
+        power_spectrum(RUN, #{ species: "cross" }),
+        density_pdf(RUN, #{}),
+    ]
+} else {
+    []
+};
+campaign("dark", [
+    RUN, FRIENDS, mass_function(FRIENDS, #{ min_particles: 20 }),
+    power_spectrum(RUN, #{ level: 1 }),
+    power_spectrum(RUN, #{ species: "dark_matter", name: "dark" }),
+    slice(RUN, #{ field: "matter_density", pixels: 200 }),
+    projection(RUN, #{ field: "matter_density", pixels: 300 }),
+    projection(RUN, #{
+        field: "dark_matter_density", pixels: 300, center: [3.9, 0.1, 2], width_mpc_h: 2, depth_mpc_h: 2,
+    }),
+    measure("seen", RUN, seen),
+] + BOTH)
+"""
 # A rank with so many GiB has room for the root level and some groups of level 1.
 LITTLE_MEMORY = "0.01"
 # Seconds that a command may take, and that processes may go on after one of them has ended.
@@ -230,6 +264,24 @@ def initial_conditions(launcher):
     print("initial conditions, generated and loaded on 1 to 3 processes: the same bits", flush=True)
 
 
+def dark_matter(launcher):
+    """Snapshots with dark matter, analysed on 1 to 3 processes."""
+    recipe = launcher.folder / "dark.rhai"
+    recipe.write_text(DARK_RECIPE)
+    for gas, counts, analyses in (("true", (1, 2, 3), 11), ("false", (1, 2), 8)):
+        reference = launcher.folder / f"dark-{gas}-1"
+        for ranks in counts:
+            campaign = launcher.folder / f"dark-{gas}-{ranks}"
+            began = time.monotonic()
+            code, output = launcher.run(ranks, "run", recipe, "-p", f"gas={gas}", "--threads", 1, "--dir", campaign)
+            took = time.monotonic() - began
+            check(code == 0, f"{campaign.name}: exit code {code}", output)
+            compare(launcher, reference, campaign, campaign.name, analyses=analyses)
+            print(f"dark matter, gas {gas}, {ranks} processes: the same bits, {took:.1f} s", flush=True)
+        tables = {path: len(path.read_text().splitlines()) for path in reference.glob("halos-*/halos_*.csv")}
+        check(tables and min(tables.values()) > 3, f"gas {gas}: few halos are compared: {tables}")
+
+
 def until(process, campaign, step):
     """Waits until a run has taken this step."""
     while process.poll() is None and len(records(campaign)) < step:
@@ -332,6 +384,7 @@ def main():
         recipe = launcher.folder / "mpi.rhai"
         recipe.write_text(RECIPE)
         initial_conditions(launcher)
+        dark_matter(launcher)
         references = same_bits(launcher, recipe)
         errors(launcher, recipe, references)
         out_of_memory(launcher, recipe, references)

@@ -278,7 +278,7 @@ impl CellField {
         }
     }
 
-    /// What cells have of the field beside that of particles, of a density of particles: its gas or nothing.
+    /// The field without its particles: the gas's density, or zero.
     pub(crate) fn without_particles(&self) -> Self {
         let value = match self.component() {
             Component::DarkMatter => Value::Of(|_, _| 0.0),

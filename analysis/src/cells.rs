@@ -83,6 +83,44 @@ pub(crate) fn leaf_of(part: &Part, position: [f64; 3]) -> Option<LeafCell> {
     Some(read_cell(part.snapshot, part.own(level, group), cell(i, j, k), centre, level, width))
 }
 
+/// Centre, width and density of all matter of a leaf cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeafDensity {
+    pub(crate) position: [f64; 3],
+    pub(crate) width: f64,
+    /// Density in code units.
+    pub(crate) density: f64,
+}
+
+/// The leaf cells of all ranks that contain positions in code length; the box is taken as periodic. Collective.
+pub(crate) fn leaf_densities_at(communicator: &Communicator, part: &Part, positions: &[[f64; 3]]) -> Vec<LeafDensity> {
+    let place = |&position: &[f64; 3]| {
+        let root = Place::new(part, 0, position);
+        let Place { group, cell: lattice, level } = root.finest(part, position);
+        let [i, j, k] = lattice.map(|c| c % GROUP);
+        let width = part.snapshot.cell_width(level);
+        let leaf = LeafDensity { position: lattice.map(|c| (c as f64 + 0.5) * width), width, density: f64::NAN };
+        (leaf, part.rank_of(root.group), [level, group, cell(i, j, k)].map(|n| n as u64))
+    };
+    let places: Vec<_> = positions.par_iter().map(place).collect();
+    let mut to = vec![Vec::new(); communicator.size()];
+    places.iter().for_each(|(_, rank, place)| to[*rank].push(*place));
+    let density = |&[level, group, cell]: &[u64; 3]| {
+        let (group, cell) = (part.own(level as usize, group as usize), cell as usize);
+        let state = &part.snapshot.state;
+        let gas = state.fluid.get(group * GROUP_VALUES + DENSITY * GROUP_CELLS + cell).copied().unwrap_or(0.0);
+        gas + state.dark_matter.get(group * GROUP_CELLS + cell).copied().unwrap_or(0.0)
+    };
+    let asked = messages::exchange(communicator, to);
+    let answers = asked.iter().map(|places| places.par_iter().map(density).collect()).collect();
+    let mut answers: Vec<_> = messages::exchange(communicator, answers).into_iter().map(Vec::into_iter).collect();
+    let answered = |(leaf, rank, _): (LeafDensity, usize, _)| LeafDensity {
+        density: answers[rank].next().expect("an answer to each question"),
+        ..leaf
+    };
+    places.into_iter().map(answered).collect()
+}
+
 /// The width of the leaf cell that contains a position, whoever has it.
 pub(crate) fn leaf_width_at(part: &Part, position: [f64; 3]) -> f64 {
     part.snapshot.cell_width(Place::new(part, 0, position).finest(part, position).level)
@@ -247,7 +285,7 @@ mod tests {
     fn bits_do_not_depend_on_threads() {
         use crate::density_pdf::density_pdf;
 
-        use crate::halo_finder::{HaloOptions, find_halos};
+        use crate::halos::peaks::{HaloOptions, find_halos};
         use crate::map::{MapOptions, projection};
         use crate::power_spectrum::{PowerOptions, power_spectrum};
         let snapshot = Fixture::blob().build();

@@ -127,7 +127,8 @@ fn density_pdf(column: &str) -> Option<&'static str> {
 fn mass_function(column: &str) -> Option<&'static str> {
     Some(match column {
         "low_msun_h" | "high_msun_h" => "edge of the bin",
-        "mass_msun_h" => "mean mass of the halos; of an empty bin its centre in log M",
+        "centre_msun_h" => "middle of the bin in log M, for the abscissa of the predictions",
+        "mass_msun_h" => "mean mass of the halos; of an empty bin its middle in log M",
         "halos" => "halos in the bin",
         "dn_dlnm_h3_mpc3" => "dn/dlnM, comoving",
         "error_h3_mpc3" => "Poisson error of dn/dlnM",
@@ -144,8 +145,8 @@ fn power_spectrum(column: &str) -> Option<&'static str> {
         "modes" => "modes in the bin",
         "k_nyquist_h_mpc" => "Nyquist wave number of the grid",
         "shot_noise_mpc3_h3" => {
-            "mean shot noise of the particles in the bin, as the grid shows it: contained in P(k) unless \
-             subtract_shot_noise is set; 0 for gas and for gas with dark matter"
+            "mean Poisson noise of the particles in the bin, as the grid shows it: contained in P(k) unless \
+             subtract_shot_noise is set, but for particles still near their lattice; 0 for gas and for the cross spectrum"
         }
         "linear_mpc3_h3" => "P(k) of linear theory at the mean wave number and the redshift",
         _ => return None,

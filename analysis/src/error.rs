@@ -46,9 +46,6 @@ pub enum AnalysisError {
         /// Memory allowed on a rank.
         limit_mib: usize,
     },
-    /// Particles of a snapshot that cannot be read.
-    #[error("dark matter cannot be read: {0}")]
-    Particles(comove_sim::SimError),
     /// A file that cannot be written.
     #[error("{path}: {source}; is the folder writable and the disk not full?")]
     Io {

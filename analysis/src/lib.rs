@@ -9,10 +9,7 @@
 //! | [`refinement_ratio`], [`density_pdf`] | volume and cells by level, volume and mass by density |
 //! | [`field_difference`] | two snapshots cell by cell |
 //! | [`comparison`] | a snapshot against the solution of its problem |
-//! | [`halo_finder`], [`friends_of_friends`] | halos: spheres around density peaks, linked particles |
-//! | [`halos`] | either of them, and its catalogue |
-//! | [`spherical_overdensity`], [`halo_profile`] | masses and radii about their centres; radial profiles |
-//! | [`mass_function`] | number of halos by mass, with predictions |
+//! | [`halos`] | halos of either finder: catalogues, spherical masses, profiles, mass functions |
 //! | [`particles`] | the dark-matter particles of a part of the box |
 //! | [`matter`] | gas and dark matter as one fluid |
 //! | [`power_spectrum`] | P(k) of the density |
@@ -40,15 +37,10 @@ pub mod figure;
 #[cfg(test)]
 mod fixture;
 mod fourier;
-pub mod friends_of_friends;
-pub mod halo_finder;
-pub mod halo_profile;
 pub mod halos;
 pub mod map;
-pub mod mass_function;
 pub mod matter;
 mod messages;
-mod nfw;
 pub mod part;
 mod particle_grid;
 pub mod particles;
@@ -61,7 +53,6 @@ pub mod region;
 pub mod report;
 pub mod sphere;
 mod spheres;
-pub mod spherical_overdensity;
 pub mod table;
 
 pub use error::AnalysisError;

@@ -18,34 +18,17 @@ pub struct OneFluid(Option<Snapshot>);
 impl OneFluid {
     /// Of a whole snapshot.
     pub fn new(snapshot: &Snapshot) -> Self {
-        let alone = as_one_fluid(&Communicator::alone(), &snapshot.into());
-        Self(alone.expect("one rank has all of the dark matter"))
+        Self::by(&Communicator::alone(), &snapshot.into())
     }
 
-    /// Of a snapshot in parts: collective.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Option`] where several ranks share a snapshot with dark matter.
-    pub fn by(communicator: &Communicator, part: &Part) -> Result<Self, AnalysisError> {
-        as_one_fluid(communicator, part).map(Self)
+    /// Of a snapshot in parts; each rank has its own groups. Collective.
+    pub fn by(communicator: &Communicator, part: &Part) -> Self {
+        Self(as_one_fluid(communicator, part))
     }
 
     /// What stands for the part that it was made of.
     pub(crate) fn part<'a>(&'a self, part: &Part<'a>) -> Part<'a> {
         self.0.as_ref().map_or_else(|| part.clone(), |matter| part.of(matter))
-    }
-}
-
-/// # Errors
-/// [`AnalysisError::Option`] where several ranks share a snapshot whose dark matter is wanted.
-pub(crate) fn require_one_process(communicator: &Communicator) -> Result<(), AnalysisError> {
-    match communicator.size() {
-        1 => Ok(()),
-        ranks => Err(AnalysisError::option(
-            "ranks",
-            ranks,
-            "dark matter is analysed in one process only; run without mpiexec",
-        )),
     }
 }
 
@@ -104,11 +87,10 @@ fn of_particles(particles: &HostParticles) -> Sums {
     Sums { mass: mass * particles.len() as f64, momentum, kinetic, energy: kinetic }
 }
 
-fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snapshot>, AnalysisError> {
+fn as_one_fluid(communicator: &Communicator, part: &Part) -> Option<Snapshot> {
     if !communicator.any(!part.snapshot.state.dark_matter.is_empty()) {
-        return Ok(None);
+        return None;
     }
-    require_one_process(communicator)?;
     let HostState { tree, fluid, dark_matter, .. } = &part.snapshot.state;
     let has_gas = part.header().fields.has_gas();
     let fluid = if has_gas { fluid.clone() } else { vec![0.0; tree.group_count() * GROUP_VALUES] };
@@ -131,7 +113,7 @@ fn as_one_fluid(communicator: &Communicator, part: &Part) -> Result<Option<Snaps
             }
         }
     });
-    Ok(Some(Snapshot { header, state }))
+    Some(Snapshot { header, state })
 }
 
 #[cfg(test)]
@@ -147,10 +129,10 @@ mod tests {
     #[test]
     fn only_the_density_is_another() {
         let mut snapshot = Fixture::blob().build();
-        assert!(as_one_fluid(&Communicator::alone(), &(&snapshot).into()).unwrap().is_none());
+        assert!(as_one_fluid(&Communicator::alone(), &(&snapshot).into()).is_none());
         let cells = snapshot.state.fluid.len() / FIELDS;
         snapshot.state.dark_matter = (0..cells).map(|n| (n % 7) as f64).collect();
-        let both = as_one_fluid(&Communicator::alone(), &(&snapshot).into()).unwrap().unwrap();
+        let both = as_one_fluid(&Communicator::alone(), &(&snapshot).into()).unwrap();
         let at = |snapshot: &Snapshot, name: &str, position| {
             let cell = crate::cells::leaf_at(snapshot, position);
             field_by_name(name, &FieldSet::default()).unwrap().value(&Gas::new(snapshot), &cell)

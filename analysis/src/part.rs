@@ -1,4 +1,4 @@
-//! A snapshot as one of several ranks has it: the whole octree, and the cells below some of the root's groups.
+//! A snapshot as one of several ranks has it: the whole octree, and the cells and particles below some of the root's groups.
 //!
 //! A snapshot in memory is the part of a rank without others, so that there is one way to look at either. Sums that go into
 //! results are taken over units that no cut divides (patches, lines, planes), and added in the order of the whole.
@@ -6,13 +6,12 @@
 use crate::error::AnalysisError;
 use crate::messages;
 use bytemuck::Pod;
+use comove_sim::kernels::layout::GROUP;
 use comove_sim::mesh::LeafPatch;
 use comove_sim::parallel::Communicator;
-use comove_sim::snapshot::{Pieces, SnapshotPart, StoredSnapshot};
-use comove_sim::{HostParticles, Octree, Snapshot, SnapshotHeader};
-use std::borrow::Cow;
+use comove_sim::snapshot::{Pieces, SnapshotPart};
+use comove_sim::{HostParticles, Key, Octree, Snapshot, SnapshotHeader};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What a rank has of a snapshot.
@@ -24,21 +23,19 @@ pub struct Part<'a> {
     pub tree: &'a Octree,
     /// Who has which, if not this rank all.
     pieces: Option<Arc<Pieces>>,
-    /// The file of a snapshot in parts.
-    path: Option<&'a Path>,
     rank: usize,
 }
 
 impl<'a> From<&'a Snapshot> for Part<'a> {
     fn from(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot, tree: &snapshot.state.tree, pieces: None, path: None, rank: 0 }
+        Self { snapshot, tree: &snapshot.state.tree, pieces: None, rank: 0 }
     }
 }
 
 impl<'a> From<&'a SnapshotPart> for Part<'a> {
     fn from(part: &'a SnapshotPart) -> Self {
         let pieces = Some(Arc::clone(&part.pieces));
-        Self { snapshot: &part.snapshot, tree: &part.tree, pieces, path: Some(&part.path), rank: part.rank }
+        Self { snapshot: &part.snapshot, tree: &part.tree, pieces, rank: part.rank }
     }
 }
 
@@ -62,22 +59,13 @@ impl<'a> Part<'a> {
         &self.snapshot.header
     }
 
-    /// All dark-matter particles: those in memory, or, of a snapshot in parts, from its file.
+    /// Dark-matter particles in the groups of this rank.
     ///
     /// # Errors
-    /// [`AnalysisError::Particles`], [`AnalysisError::MissingField`].
-    pub(crate) fn particles(&self) -> Result<Cow<'a, HostParticles>, AnalysisError> {
-        if let Some(particles) = &self.snapshot.state.particles {
-            return Ok(Cow::Borrowed(particles));
-        }
-        let stored = match self.path {
-            Some(path) => {
-                StoredSnapshot::open(path).and_then(|stored| stored.particles()).map_err(AnalysisError::Particles)?
-            }
-            None => None,
-        };
-        let missing = || AnalysisError::MissingField { name: "particles", reason: "there is no dark matter in it" };
-        stored.map(Cow::Owned).ok_or_else(missing)
+    /// [`AnalysisError::MissingField`].
+    pub(crate) fn particles(&self) -> Result<&'a HostParticles, AnalysisError> {
+        let missing = AnalysisError::MissingField { name: "particles", reason: "its particles were not read" };
+        self.snapshot.state.particles.as_ref().ok_or(missing)
     }
 
     /// This rank.
@@ -110,6 +98,33 @@ impl<'a> Part<'a> {
     /// The rank of a root group, by its place in key order, and of all that lies below it.
     pub(crate) fn rank_of(&self, root: usize) -> usize {
         self.pieces.as_ref().map_or(0, |pieces| pieces.rank_of(root))
+    }
+
+    /// Other ranks with root groups within `radius` (code length) of a position, across all faces of the box; may include
+    /// ranks slightly further away.
+    pub(crate) fn other_ranks_within(&self, position: [f64; 3], radius: f64) -> Vec<usize> {
+        let mut found = Vec::new();
+        let Some(pieces) = &self.pieces else { return found };
+        let (groups, width) = (self.tree.root_groups().map(i64::from), self.snapshot.cell_width(0) * GROUP as f64);
+        // each group once, and round-off leaves none out
+        let range = |a: usize| {
+            let reach = radius / width + 1e-9;
+            let first = (position[a] / width - reach).floor() as i64;
+            first..=((position[a] / width + reach).floor() as i64).min(first + groups[a] - 1)
+        };
+        for z in range(2) {
+            for y in range(1) {
+                for x in range(0) {
+                    let at = [x, y, z];
+                    let key = Key::new(0, std::array::from_fn(|a| at[a].rem_euclid(groups[a]) as u32));
+                    let rank = pieces.rank_of(self.tree.find(key).expect("level 0 covers the box"));
+                    if rank != self.rank && !found.contains(&rank) {
+                        found.push(rank);
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Whether this rank has a root group and all that lies below it.

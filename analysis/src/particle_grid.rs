@@ -18,30 +18,36 @@ struct Cell {
     first: u32,
 }
 
-/// Particles by cell, x fastest; within a cell in the order of the snapshot.
-pub(crate) struct ParticleGrid<'a> {
-    particles: &'a HostParticles,
+/// Particles by cell, x fastest; within a cell by number.
+pub(crate) struct ParticleGrid {
     box_lengths: [f64; 3],
     cells: [u32; 3],
     /// Occupied cells, and one beyond the last.
     occupied: Vec<Cell>,
     /// The first occupied cell of each row along x, y fastest, and one beyond the last.
     rows: Vec<u32>,
-    /// The number in the snapshot of each particle.
+    /// The number of each particle.
     order: Vec<u32>,
     /// Their positions.
     positions: Vec<[u32; 3]>,
 }
 
-impl<'a> ParticleGrid<'a> {
+impl ParticleGrid {
     /// Sorts particles into so many cells along x, y, z.
-    pub(crate) fn new(particles: &'a HostParticles, box_lengths: [f64; 3], cells: [u32; 3]) -> Self {
-        let coordinate = |n: usize, axis: usize| cell_of(particles.position[axis][n], cells[axis]);
+    ///
+    /// * `count`, `position`: number of particles, and their positions as fractions of the box in 2⁻³²
+    pub(crate) fn new(
+        count: usize,
+        position: impl Fn(usize) -> [u32; 3] + Sync,
+        box_lengths: [f64; 3],
+        cells: [u32; 3],
+    ) -> Self {
         let key = |n: usize| {
-            let row = u64::from(coordinate(n, 2)) * u64::from(cells[1]) + u64::from(coordinate(n, 1));
-            row * u64::from(cells[0]) + u64::from(coordinate(n, 0))
+            let position = position(n);
+            let [x, y, z] = [0, 1, 2].map(|axis| u64::from(cell_of(position[axis], cells[axis])));
+            (z * u64::from(cells[1]) + y) * u64::from(cells[0]) + x
         };
-        let mut sorted: Vec<(u64, u32)> = (0..particles.len()).into_par_iter().map(|n| (key(n), n as u32)).collect();
+        let mut sorted: Vec<(u64, u32)> = (0..count).into_par_iter().map(|n| (key(n), n as u32)).collect();
         sorted.par_sort_unstable();
         let mut rows = vec![0; cells[1] as usize * cells[2] as usize + 1];
         let mut occupied = Vec::new();
@@ -58,23 +64,17 @@ impl<'a> ParticleGrid<'a> {
         rows[row..].fill(occupied.len() as u32);
         occupied.push(Cell { x: u32::MAX, first: sorted.len() as u32 });
         let order: Vec<u32> = sorted.into_par_iter().map(|(_, n)| n).collect();
-        let position = |&n: &u32| particles.position.each_ref().map(|column| column[n as usize]);
-        let positions = order.par_iter().map(position).collect();
-        Self { particles, box_lengths, cells, occupied, rows, order, positions }
+        let positions = order.par_iter().map(|&n| position(n as usize)).collect();
+        Self { box_lengths, cells, occupied, rows, order, positions }
     }
 
-    /// The same into about eight cells for each particle, which suit spheres.
-    pub(crate) fn for_spheres(particles: &'a HostParticles, box_lengths: [f64; 3]) -> Self {
-        let spacing = mean_spacing(particles, box_lengths);
-        Self::new(particles, box_lengths, box_lengths.map(|length| (2.0 * length / spacing).ceil().max(1.0) as u32))
-    }
-
-    pub(crate) fn particles(&self) -> &'a HostParticles {
-        self.particles
-    }
-
-    pub(crate) fn box_lengths(&self) -> [f64; 3] {
-        self.box_lengths
+    /// Sorts particles into about eight cells per particle of the box, which suit spheres.
+    ///
+    /// * `all`: number of particles in the box, of all ranks
+    pub(crate) fn for_spheres(particles: &HostParticles, box_lengths: [f64; 3], all: u64) -> Self {
+        let spacing = mean_spacing(all, box_lengths);
+        let cells = box_lengths.map(|length| (2.0 * length / spacing).ceil().max(1.0) as u32);
+        Self::new(particles.len(), |n| position_of(particles, n), box_lengths, cells)
     }
 
     /// How many cells are occupied.
@@ -124,21 +124,19 @@ impl<'a> ParticleGrid<'a> {
         self.occupied[cell].first as usize..self.occupied[cell + 1].first as usize
     }
 
-    /// The number in the snapshot of a particle of this grid.
+    /// The number of a particle of this grid.
     pub(crate) fn number(&self, particle: usize) -> usize {
         self.order[particle] as usize
     }
 
     /// A particle's position minus another's, to the nearest image, in code length.
     pub(crate) fn separation(&self, from: usize, to: usize) -> [f64; 3] {
-        let (from, to) = (self.positions[from], self.positions[to]);
-        std::array::from_fn(|a| f64::from(to[a].wrapping_sub(from[a]) as i32) * (self.box_lengths[a] / POSITIONS))
+        separation(self.positions[from], self.positions[to], self.box_lengths)
     }
 
     /// A particle's position in code length.
-    pub(crate) fn position(&self, particle: usize) -> [f64; 3] {
-        let position = self.positions[particle];
-        std::array::from_fn(|a| f64::from(position[a]) * (self.box_lengths[a] / POSITIONS))
+    fn position(&self, particle: usize) -> [f64; 3] {
+        in_code_length(self.positions[particle], self.box_lengths)
     }
 
     /// Calls `visit(particle, distance)` for the particles of a sphere, which is no wider than the box.
@@ -146,8 +144,10 @@ impl<'a> ParticleGrid<'a> {
         let width: [f64; 3] = std::array::from_fn(|a| self.box_lengths[a] / f64::from(self.cells[a]));
         // as many cells as there are at most: each is met once
         let range = |axis: usize, half: f64| {
-            let first = ((centre[axis] - half) / width[axis]).floor() as i64;
-            let last = ((centre[axis] + half) / width[axis]).floor() as i64;
+            let [low, high] = [centre[axis] - half, centre[axis] + half].map(|x| x / width[axis]);
+            // a hair more, unless that is as much as the box: round-off decides on no particle
+            let hair = if high - low + 2.0 < f64::from(self.cells[axis]) { 1e-9 } else { 0.0 };
+            let (first, last) = ((low - hair).floor() as i64, (high + hair).floor() as i64);
             first..=last.min(first + i64::from(self.cells[axis]) - 1)
         };
         let gap = |axis: usize, cell: i64| {
@@ -190,9 +190,24 @@ impl<'a> ParticleGrid<'a> {
     }
 }
 
-/// (V/N)^⅓ of particles, in code length.
-pub(crate) fn mean_spacing(particles: &HostParticles, box_lengths: [f64; 3]) -> f64 {
-    (box_lengths.iter().product::<f64>() / particles.len() as f64).cbrt()
+/// The position of a particle as a fraction of the box in 2⁻³².
+pub(crate) fn position_of(particles: &HostParticles, particle: usize) -> [u32; 3] {
+    particles.position.each_ref().map(|column| column[particle])
+}
+
+/// A position in code length.
+pub(crate) fn in_code_length(position: [u32; 3], box_lengths: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|a| f64::from(position[a]) * (box_lengths[a] / POSITIONS))
+}
+
+/// A position minus another, to the nearest image, in code length.
+pub(crate) fn separation(from: [u32; 3], to: [u32; 3], box_lengths: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|a| f64::from(to[a].wrapping_sub(from[a]) as i32) * (box_lengths[a] / POSITIONS))
+}
+
+/// Mean spacing (V/N)^⅓ of particles in code length.
+pub(crate) fn mean_spacing(particles: u64, box_lengths: [f64; 3]) -> f64 {
+    (box_lengths.iter().product::<f64>() / particles as f64).cbrt()
 }
 
 fn cell_of(position: u32, cells: u32) -> u32 {
@@ -210,7 +225,7 @@ mod tests {
         let lengths = [1.0, 0.5, 0.25];
         let particles = random_particles(3000, lengths, 7);
         for cells in [[1, 1, 1], [5, 3, 2], [40, 20, 10]] {
-            let grid = ParticleGrid::new(&particles, lengths, cells);
+            let grid = ParticleGrid::new(particles.len(), |n| position_of(&particles, n), lengths, cells);
             for (centre, radius) in [([0.3, 0.2, 0.1], 0.05), ([0.99, 0.01, 0.249], 0.11), ([0.0, 0.0, 0.0], 0.125)] {
                 let mut found = Vec::new();
                 grid.visit_sphere(centre, radius, |particle, _| found.push(grid.number(particle)));

@@ -11,8 +11,7 @@
 use crate::covering_grid::{GRID_LIMIT_MIB, cells_within, planes, slab_by};
 use crate::error::AnalysisError;
 use crate::fourier::forward_by;
-use crate::matter::require_one_process;
-use crate::messages::{broadcast, gather};
+use crate::messages::{broadcast, exchange, gather};
 use crate::part::{Part, alone};
 use crate::table::{Entry, Record, Table};
 use comove_sim::Snapshot;
@@ -124,7 +123,7 @@ pub struct PowerBin {
     pub power_mpc3_h3: f64,
     /// Modes in the bin; k and −k both count.
     pub modes: u64,
-    /// Mean shot noise of its modes in (Mpc/h)³: contained in the power, or subtracted from it; 0 without particles.
+    /// Mean shot noise of its modes in (Mpc/h)³: contained in the power, or subtracted from it; 0 for gas and cross spectra.
     #[serde(default)]
     pub shot_noise_mpc3_h3: f64,
 }
@@ -134,7 +133,7 @@ pub struct PowerBin {
 pub struct PowerSpectrum {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: PowerOptions,
     /// Cells of the grid along x, y, z.
     pub cells: [usize; 3],
@@ -177,9 +176,6 @@ pub fn power_spectrum_by(
     let has_particles = part.header().dark_matter.is_some();
     let has_gas = part.header().fields.has_gas();
     options.check(has_gas, has_particles)?;
-    if has_particles && options.species != Species::Gas {
-        require_one_process(communicator)?;
-    }
     let cells = cells_within(part, options.level, limit_mib, communicator.size())?;
     let width = part.snapshot.cell_width(options.level);
     let mut contrasts = Vec::new();
@@ -189,7 +185,7 @@ pub fn power_spectrum_by(
         contrasts.push(Contrast { modes: forward_by(communicator, contrast, cells[2]), mean, cloud: false });
     }
     if has_particles && options.species != Species::Gas {
-        let (contrast, mean) = contrast(communicator, particle_density(part, cells, width)?)?;
+        let (contrast, mean) = contrast(communicator, particle_slab_by(communicator, part, cells, width)?)?;
         contrasts.push(Contrast { modes: forward_by(communicator, contrast, cells[2]), mean, cloud: true });
     }
     let shot_noise =
@@ -232,27 +228,60 @@ fn contrast(communicator: &Communicator, mut density: Array3<f64>) -> Result<(Ar
     Ok((density, mean))
 }
 
-/// The density of particles on a mesh of cells of this width, by clouds in cells, `[k, j, i]`.
-fn particle_density(part: &Part, cells: [usize; 3], width: f64) -> Result<Array3<f64>, AnalysisError> {
-    let Some(particles) = &part.snapshot.state.particles else {
-        return Err(AnalysisError::option("species", "dark matter", "the particles of the snapshot were not read"));
-    };
-    let weights: Vec<AtomicU64> = (0..cells.iter().product()).map(|_| AtomicU64::new(0)).collect();
-    (0..particles.len()).into_par_iter().for_each(|n| {
-        let cloud: [Cloud; 3] = std::array::from_fn(|a| Cloud::new(particles.position[a][n], cells[a] as u32));
+/// Particles of a rank in one message.
+const SENT: usize = 1 << 22;
+
+/// The cloud-in-cell density of all particles on this rank's [`planes`] of a mesh, `[planes, j, i]`: collective.
+fn particle_slab_by(
+    communicator: &Communicator,
+    part: &Part,
+    cells: [usize; 3],
+    width: f64,
+) -> Result<Array3<f64>, AnalysisError> {
+    let particles = part.particles()?;
+    let (rank, ranks) = (communicator.rank(), communicator.size());
+    let own = planes(cells[2], rank, ranks);
+    let weights: Vec<AtomicU64> = (0..own.len() * cells[1] * cells[0]).map(|_| AtomicU64::new(0)).collect();
+    let position = |n: usize| particles.position.each_ref().map(|column| column[n]);
+    let deposit = |position: [u32; 3]| {
+        let cloud: [Cloud; 3] = std::array::from_fn(|a| Cloud::new(position[a], cells[a] as u32));
         for corner in 0..8 {
-            let at: [usize; 3] = std::array::from_fn(|a| {
-                let cell = i64::from(cloud[a].cell) + i64::from(cloud[a].lower) + (corner >> a & 1);
-                cell.rem_euclid(cells[a] as i64) as usize
-            });
-            let weight = (0..3).map(|a| u64::from(cloud[a].weights[(corner >> a & 1) as usize])).product();
-            // integers have no order
-            weights[(at[2] * cells[1] + at[1]) * cells[0] + at[0]].fetch_add(weight, Ordering::Relaxed);
+            let [x, y, z] = std::array::from_fn(|a| cell_of_cloud(&cloud[a], corner >> a & 1, cells[a]));
+            let weight = (0..3).map(|a| u64::from(cloud[a].weights[corner >> a & 1])).product();
+            if own.contains(&z) {
+                // integers have no order
+                weights[((z - own.start) * cells[1] + y) * cells[0] + x].fetch_add(weight, Ordering::Relaxed);
+            }
         }
-    });
+    };
+    if ranks == 1 {
+        (0..particles.len()).into_par_iter().for_each(|n| deposit(position(n)));
+    } else {
+        let rank_of_plane: Vec<usize> =
+            (0..ranks).flat_map(|rank| planes(cells[2], rank, ranks).map(move |_| rank)).collect();
+        let most = communicator.max(particles.len() as f64) as usize;
+        for first in (0..most).step_by(SENT) {
+            let mut to = vec![Vec::new(); ranks];
+            for n in first..particles.len().min(first + SENT) {
+                let cloud = Cloud::new(particles.position[2][n], cells[2] as u32);
+                let [lower, upper] = [0, 1].map(|side| rank_of_plane[cell_of_cloud(&cloud, side, cells[2])]);
+                to[lower].push(position(n));
+                if upper != lower {
+                    to[upper].push(position(n));
+                }
+            }
+            exchange(communicator, to).par_iter().flatten().for_each(|&position| deposit(position));
+        }
+    }
     let unit = particles.density_of_weight(width);
     let density = weights.into_par_iter().map(|weight| unit * weight.into_inner() as f64).collect();
-    Ok(Array3::from_shape_vec([cells[2], cells[1], cells[0]], density).expect("as many values as cells"))
+    Ok(Array3::from_shape_vec([own.len(), cells[1], cells[0]], density).expect("as many values as cells"))
+}
+
+/// The lower (`side` 0) or upper (1) cell of a cloud along a periodic axis.
+fn cell_of_cloud(cloud: &Cloud, side: usize, cells: usize) -> usize {
+    let cell = i64::from(cloud.cell) + i64::from(cloud.lower) + side as i64;
+    cell.rem_euclid(cells as i64) as usize
 }
 
 /// The sum over the cells of a mesh, of which each rank has some planes, on all ranks: collective. Eight sums, each of every

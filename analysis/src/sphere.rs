@@ -68,20 +68,12 @@ impl Place {
         read_cell(snapshot, group, self.cell, self.position, self.level, self.width)
     }
 
-    /// The cell, with the first fields of its fluid, from elsewhere; the others are NaN.
-    pub(crate) fn with(&self, fields: &[f64]) -> LeafCell {
+    /// The cell, with the first fields of its fluid and the density of dark matter from elsewhere; the others are NaN.
+    pub(crate) fn with(&self, fields: &[f64], dark_matter: f64) -> LeafCell {
         let mut fluid = [f64::NAN; FIELDS];
         fluid[..fields.len()].copy_from_slice(fields);
         let Self { position, level, width, .. } = *self;
-        LeafCell {
-            position,
-            width,
-            level,
-            fluid,
-            potential: f64::NAN,
-            dark_matter: 0.0,
-            scalars: [f64::NAN; MAX_SCALARS],
-        }
+        LeafCell { position, width, level, fluid, potential: f64::NAN, dark_matter, scalars: [f64::NAN; MAX_SCALARS] }
     }
 }
 

@@ -11,7 +11,7 @@ use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 
 /// Spheres that a rank looks at together where others send it cells.
-const SPHERES: usize = 8;
+pub(crate) const SPHERES: usize = 8;
 /// Root groups of a sphere whose cells are sent at once.
 const ROOT_GROUPS: usize = 8;
 
@@ -22,6 +22,9 @@ pub(crate) trait Look: Sync {
 
     /// The first fields of the fluid that it wants to know.
     const FIELDS: usize;
+
+    /// Whether `add` reads the density of dark matter; if not, cells of other ranks have 0 there.
+    const DARK_MATTER: bool = false;
 
     /// Nothing yet, of sphere `n`.
     fn start(&self, n: usize) -> Self::Sums;
@@ -63,7 +66,7 @@ pub(crate) fn look_at<L: Look>(
                 let images: &[Image] = &images[n];
                 &images[start.min(images.len())..(start + ROOT_GROUPS).min(images.len())]
             };
-            let came = exchange(communicator, values_for(part, spheres, now, (rank, ranks), L::FIELDS));
+            let came = exchange(communicator, values_for::<L>(part, spheres, now, (rank, ranks)));
             let came: Vec<Vec<&[f64]>> = came.iter().map(|values| split(values)).collect();
             own.par_iter_mut().enumerate().for_each(|(place, (n, sums))| {
                 let sphere = &spheres[*n];
@@ -74,7 +77,7 @@ pub(crate) fn look_at<L: Look>(
                     if part.has(image.root) {
                         visit_own(part, sphere, image, add);
                     } else {
-                        visit_sent(part, sphere, image, L::FIELDS, &mut left[part.rank_of(image.root)], add);
+                        visit_sent::<L>(part, sphere, image, &mut left[part.rank_of(image.root)], add);
                     }
                 }
             });
@@ -132,34 +135,36 @@ fn visit_own(part: &Part, sphere: &Sphere, image: &Image, mut add: impl FnMut(&L
     sphere.visit(part, image, |place, offset| add(&place.read(part.snapshot), offset));
 }
 
-/// Takes so many fields of each cell from what the rank has sent that has them.
-fn visit_sent(
+/// Reads the values of each cell from the message of its rank.
+fn visit_sent<L: Look>(
     part: &Part,
     sphere: &Sphere,
     image: &Image,
-    fields: usize,
     values: &mut &[f64],
     mut add: impl FnMut(&LeafCell, [f64; 3]),
 ) {
     sphere.visit(part, image, |place, offset| {
-        let (fluid, rest) = values.split_at(fields);
+        let (of_cell, rest) = values.split_at(L::FIELDS + usize::from(L::DARK_MATTER));
         *values = rest;
-        add(&place.with(fluid), offset);
+        let (fluid, dark_matter) = of_cell.split_at(L::FIELDS);
+        add(&place.with(fluid, dark_matter.first().copied().unwrap_or(0.0)), offset);
     });
 }
 
 /// What this rank sends to each: a list for each sphere that the other looks at.
-fn values_for<'i>(
+fn values_for<'i, L: Look>(
     part: &Part,
     spheres: &[Sphere],
     now: impl Fn(usize) -> &'i [Image] + Sync,
     (rank, ranks): (usize, usize),
-    fields: usize,
 ) -> Vec<Vec<f64>> {
     let of_sphere = |n: usize| {
         let mut values = Vec::new();
         for image in now(n).iter().filter(|image| n % ranks != rank && part.has(image.root)) {
-            visit_own(part, &spheres[n], image, |cell, _| values.extend_from_slice(&cell.fluid[..fields]));
+            visit_own(part, &spheres[n], image, |cell, _| {
+                values.extend_from_slice(&cell.fluid[..L::FIELDS]);
+                values.extend(L::DARK_MATTER.then_some(cell.dark_matter));
+            });
         }
         values
     };

@@ -256,7 +256,7 @@ impl PipelineError {
             Self::Busy { .. } => 5,
             Self::Io { .. } => 6,
             Self::FileTooLarge { source, .. } => source.exit_code(),
-            Self::Sim(error) | Self::Analysis(AnalysisError::Particles(error)) => match error.kind() {
+            Self::Sim(error) => match error.kind() {
                 SimErrorKind::Input => 4,
                 SimErrorKind::File => 6,
                 SimErrorKind::Unphysical => 7,

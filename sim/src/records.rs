@@ -51,9 +51,9 @@ pub enum StepLimit {
 /// What `max_cells` did at the last regrid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellBudgetAdjustment {
-    /// The finest level that has groups, or would have; finer ones are left out.
+    /// Level whose refinement thresholds were raised, or that was removed.
     pub level: u8,
-    /// By how much the thresholds that ask for it were raised; none if it is left out too.
+    /// Factor on the thresholds of that level; none if the level was removed.
     pub factor: Option<f64>,
 }
 
@@ -80,11 +80,11 @@ pub struct Ladder {
     pub first_redone: Option<CellPlace>,
     /// How often the step was retried: it stands as one in 2^`retries` parts.
     pub retries: u32,
-    /// Leaf cells raised to a floor even so, operation by operation.
+    /// Leaf cells set to a floor, operation by operation.
     pub floored_cells: u64,
-    /// Those that sweeps raised; flux correction and kick the others.
+    /// Leaf cells set to a floor in sweeps; the others in flux correction and kick.
     pub floored_in_sweeps: u64,
-    /// The first of them.
+    /// First cell that was set to a floor.
     pub first_floored: Option<CellPlace>,
     /// With individual steps the largest Courant number that a sweep of any level left behind: it grows within a root
     /// step, and beyond 0.8 the step is retried. 0 with uniform steps, which choose Δt anew each time.
@@ -269,17 +269,15 @@ impl Timing {
 /// What the ranks that share an octree did in a root step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RanksRecord {
-    /// How many there are.
+    /// Number of ranks.
     pub count: usize,
-    /// How much longer the step took than if every level were spread evenly, by the numbers of groups at its end and what
-    /// they cost: the busiest rank's share of each level in place of the one that it is to have.
+    /// Predicted load imbalance, by the groups at the end of the step and their cost: the busiest rank over the mean.
     pub imbalance: f64,
-    /// The same as measured, of sweeps of levels that fill all devices: the slowest rank's time for each level in place of
-    /// the mean one; left out where there is no such level.
+    /// Measured load imbalance of sweeps, over levels that fill all devices: the slowest rank over the mean; left out where
+    /// there is no such level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep_imbalance: Option<f64>,
-    /// What a group costs each rank, by the steps before this one, as levels were cut in it where they were: all 1 for ranks
-    /// that count as equally fast.
+    /// Relative cost of a group on each rank, by the steps before this one; 1 if all are equally fast.
     #[serde(default)]
     pub costs: Vec<f64>,
     /// Groups that changed hands in the step.
@@ -388,7 +386,7 @@ pub struct StepRecord {
     pub mass_drift: f64,
     /// Fraction of leaf cells whose pressure comes from the entropy scalar.
     pub cold_fraction: f64,
-    /// What was needed besides the scalar.
+    /// Repairs of the gas in this step.
     pub ladder: Ladder,
     /// Smallest density of all matter in a leaf cell; left out in records of version 1 with dark matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -166,7 +166,7 @@ def _class(kind: str) -> type[Stage]:
 
 def _is_called(stage: Stage, name: str) -> bool:
     own = stage.label[len(stage.kind) + 1 :] if stage.label.startswith(f"{stage.kind}-") else stage.label
-    is_digits = re.fullmatch(r"[0-9a-f]{6,64}", name) is not None and stage.fingerprint.startswith(name)
+    is_digits = re.fullmatch(r"[0-9a-f]{4,64}", name) is not None and stage.fingerprint.startswith(name)
     return is_digits or name in (stage.name, stage.folder.name, stage.label, own, stage.kind)
 
 

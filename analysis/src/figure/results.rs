@@ -4,8 +4,8 @@ use super::lines::{Curve, Mark, Panel, Ratio, Style, line_figure};
 use super::{CURVES, Dash, Figure};
 use crate::comparison::{Comparison, Path};
 use crate::density_pdf::DensityPdf;
-use crate::halo_profile::{HaloProfile, Shell};
-use crate::mass_function::{MassBin, MassFunction};
+use crate::halos::mass_function::{MassBin, MassFunction};
+use crate::halos::profile::{HaloProfile, Shell};
 use crate::power_spectrum::{PowerSpectrum, Species};
 use crate::refinement_ratio::{LevelShare, RefinementRatio, RefinementRow};
 use crate::table::{readable, readable_redshift};
@@ -106,7 +106,7 @@ fn nearly_equal(x: &[[f64; 2]], y: &[[f64; 2]]) -> bool {
     x.len() == y.len() && x.iter().zip(y).all(close)
 }
 
-/// The number of a colour that is nobody's.
+/// Grey, for a curve that belongs to no spectrum.
 const GREY: usize = CURVES.len() - 1;
 
 /// What the title says of the shot noise.
@@ -114,12 +114,9 @@ fn noise_note(spectra: &[(String, &PowerSpectrum)]) -> String {
     let mut noises: Vec<String> =
         spectra.iter().filter_map(|(_, spectrum)| spectrum.shot_noise_mpc3_h3).map(readable).collect();
     noises.dedup();
-    let subtracted = spectra.iter().filter(|(_, spectrum)| spectrum.options.subtract_shot_noise).count();
-    let state = match subtracted {
-        0 => "not subtracted",
-        all if all == spectra.len() => "subtracted",
-        _ => "subtracted from some",
-    };
+    // all are of one stage, with its options
+    let is_subtracted = spectra.first().is_some_and(|(_, spectrum)| spectrum.options.subtract_shot_noise);
+    let state = if is_subtracted { "subtracted" } else { "not subtracted" };
     match &noises[..] {
         [] => String::new(),
         [noise] => format!("; shot noise {noise} (Mpc/h)³, {state}"),
@@ -138,19 +135,18 @@ pub fn mass_function_figure(found: &MassFunction) -> Figure {
     let models: [(&str, Prediction); 2] =
         [(tinker, |bin| bin.tinker08_h3_mpc3), ("Despali et al. 2016", |bin| bin.despali16_h3_mpc3)];
     let models = || models.iter().filter(|(_, value)| found.bins.iter().any(|bin| value(bin).is_some()));
-    let middle = |bin: &MassBin| (bin.low_msun_h * bin.high_msun_h).sqrt();
     let full = || found.bins.iter().filter(|bin| bin.halos > 0);
     let halos = Curve {
         name: "halos".into(),
         // a bin's mean is drawn at its middle, as predictions are
-        points: full().map(|bin| [middle(bin), bin.dn_dlnm_h3_mpc3]).collect(),
+        points: full().map(|bin| [bin.centre_msun_h, bin.dn_dlnm_h3_mpc3]).collect(),
         style: Style::Points,
         bars: full().map(|bin| bin.error_h3_mpc3).collect(),
         ..Curve::default()
     };
     let curve = |(name, value): &(&str, Prediction)| Curve {
         name: (*name).into(),
-        points: found.bins.iter().map(|bin| [middle(bin), value(bin).unwrap_or(f64::NAN)]).collect(),
+        points: found.bins.iter().map(|bin| [bin.centre_msun_h, value(bin).unwrap_or(f64::NAN)]).collect(),
         ..Curve::default()
     };
     let panel = Panel {
@@ -309,12 +305,12 @@ mod tests {
     use crate::comparison::compare;
     use crate::figure::map::{MapStyle, map_figure};
     use crate::fixture::{self, Fixture, gas};
-    use crate::halo_finder::{HaloOptions, find_halos};
-    use crate::halo_profile::{ProfileOptions, halo_profile};
+    use crate::halos::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
+    use crate::halos::overdensity::MassDefinition;
+    use crate::halos::peaks::{HaloOptions, find_halos};
+    use crate::halos::profile::{ProfileOptions, halo_profile};
     use crate::map::{MapOptions, projection, slice};
-    use crate::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
     use crate::power_spectrum::{Bins, PowerOptions, power_spectrum};
-    use crate::spherical_overdensity::MassDefinition;
     use crate::table::Record;
     use std::f64::consts::PI;
 
@@ -366,7 +362,6 @@ mod tests {
         );
         let subtracted = PowerOptions { subtract_shot_noise: true, ..options.clone() };
         assert!(drawn(std::slice::from_ref(&subtracted)).0.ends_with("(Mpc/h)³, subtracted"));
-        assert!(drawn(&[options.clone(), subtracted]).0.ends_with("(Mpc/h)³, subtracted from some"));
         let gas = PowerOptions { species: Species::Gas, ..options };
         assert_eq!(drawn(&[gas]), ("Power spectrum of gas".into(), 0));
     }

@@ -2,23 +2,28 @@
 //!
 //! A cloud has the triangular shape of three cells along each axis (Hockney & Eastwood 1988). Its cells have the width of the
 //! leaf cell in which the particle is, which is the resolution of forces there, or ⅔ of the distance to the 32nd nearest
-//! particle where that is more: then a cloud of that radius holds 32 particles. The mass of a cloud in a pixel is integrated
-//! exactly, so that no mass is lost; at a face that is not periodic its outer part counts inside.
+//! particle where that is more, so that the cloud reaches to that particle along each axis. The mass of a cloud in a pixel is
+//! integrated exactly, so that no mass is lost; at a face that is not periodic its outer part counts inside. Masses are added
+//! as integers, in any order.
 
 use super::neighbours::Neighbours;
 use super::{BAND, Window};
 use crate::cells::leaf_width_at;
+use crate::error::AnalysisError;
+use crate::messages::exchange;
 use crate::part::Part;
-use comove_sim::HostParticles;
+use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Particles in a cloud, itself among them.
-const IN_CLOUD: usize = 32;
+/// The cloud of a particle reaches to this one of its neighbours, itself counted.
+const NEIGHBOURS: usize = 32;
 /// Half the extent of a cloud in its cells.
 const REACH: f64 = 1.5;
 /// Clouds in memory.
 const AT_ONCE: usize = 1 << 20;
+/// Unit of the integers: the mass of a particle is 2⁶².
+const WHOLE: f64 = (1u64 << 62) as f64;
 
 /// A particle in code length.
 #[derive(Clone, Copy)]
@@ -27,12 +32,21 @@ struct Cloud {
     center: [f64; 3],
     /// Of one of its cells.
     width: f64,
-    /// Its mass within the depth of the window.
-    mass: f64,
+    /// Share of its mass within the depth of the window.
+    inside: f64,
 }
 
-/// The mass of particles in each pixel, rows from below: added in an order that threads, ranks and devices do not change.
-pub(super) fn masses(part: &Part, window: &Window, particles: &HostParticles) -> Vec<f64> {
+/// The mass of all particles in this rank's rows of pixels, from below: collective. Each rank deposits its own particles in
+/// all pixels.
+///
+/// * `rows_of`: rows of pixels of a rank
+pub(super) fn masses_by(
+    communicator: &Communicator,
+    part: &Part,
+    window: &Window,
+    rows_of: impl Fn(usize) -> Range<usize>,
+) -> Result<Vec<f64>, AnalysisError> {
+    let particles = part.particles()?;
     let (lengths, periodic) = (part.snapshot.box_lengths(), part.tree.periodic());
     let tree = Neighbours::new(particles, lengths, periodic);
     let line = |axis: usize, count: usize| {
@@ -41,34 +55,49 @@ pub(super) fn masses(part: &Part, window: &Window, particles: &HostParticles) ->
     };
     let [columns, rows] = window.pixels;
     let [across, up, depth] = [line(0, columns), line(1, rows), line(2, 1)];
-    let cloud = |n: usize| {
+    let cloud = |(n, distance): (usize, f64)| {
         let position = tree.position(n);
-        let width = leaf_width_at(part, position).max(tree.distance::<IN_CLOUD>(n) / REACH);
+        let width = leaf_width_at(part, position).max(distance / REACH);
         let center = window.frame.map(|axis| position[axis]);
         let mut inside = 0.0;
         depth.shares(center[2], width, 0..1, |_, shares| inside += shares[0]);
-        (inside > 0.0).then_some(Cloud { center, width, mass: inside * particles.particle_mass })
+        (inside > 0.0).then_some(Cloud { center, width, inside })
     };
-    let mut masses = vec![0.0; columns * rows];
-    for start in (0..tree.len()).step_by(AT_ONCE) {
-        let clouds: Vec<Option<Cloud>> = (start..tree.len().min(start + AT_ONCE)).into_par_iter().map(cloud).collect();
+    let mut masses = vec![0i128; columns * rows];
+    let most = communicator.max(tree.len() as f64) as usize;
+    for start in (0..most).step_by(AT_ONCE) {
+        let some = tree.len().min(start)..tree.len().min(start + AT_ONCE);
+        let distances = tree.distances_by::<NEIGHBOURS>(communicator, part, some.clone());
+        let clouds: Vec<Option<Cloud>> = some.into_par_iter().zip(distances).map(cloud).collect();
         masses.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, band)| {
             let own = n * BAND..n * BAND + band.len() / columns;
-            for Cloud { center, width, mass } in clouds.iter().flatten() {
+            for Cloud { center, width, inside } in clouds.iter().flatten() {
                 up.shares(center[1], *width, own.clone(), |first_row, heights| {
                     across.shares(center[0], *width, 0..columns, |first, widths| {
                         for (row, height) in heights.iter().enumerate() {
                             let place = (first_row - own.start + row) * columns + first;
                             let pixels = &mut band[place..place + widths.len()];
-                            let of_row = mass * height;
-                            pixels.iter_mut().zip(widths).for_each(|(sum, share)| *sum += of_row * share);
+                            let of_row = WHOLE * (inside * height);
+                            pixels
+                                .iter_mut()
+                                .zip(widths)
+                                .for_each(|(sum, share)| *sum += i128::from((of_row * share) as i64));
                         }
                     });
                 });
             }
         });
     }
-    masses
+    let to = |rank: usize| {
+        let rows = rows_of(rank);
+        masses[rows.start * columns..rows.end * columns].to_vec()
+    };
+    let to = (0..communicator.size()).map(to).collect();
+    drop(masses);
+    let came = exchange(communicator, to);
+    let unit = particles.particle_mass / WHOLE;
+    let mass = |pixel: usize| unit * came.iter().map(|came| came[pixel]).sum::<i128>() as f64;
+    Ok((0..came[0].len()).into_par_iter().map(mass).collect())
 }
 
 /// Pixels along an axis of the window.

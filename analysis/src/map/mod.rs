@@ -70,7 +70,7 @@ pub struct MapOptions {
     /// Depth of a projection in Mpc/h; by default that of the box.
     pub depth_mpc_h: Option<f64>,
     /// Pixels along the width. By default 960 for a projection; for a slice as many as show the finest cells that it cuts,
-    /// from 960 to 2048. A cell that is smaller than a pixel still takes one.
+    /// from 960 to 2048. In a slice a cell smaller than a pixel fills one.
     pub pixels: Option<usize>,
     /// Whether the outlines of the leaf patches are collected, and drawn.
     pub patches: bool,

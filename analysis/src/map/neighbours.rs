@@ -1,15 +1,23 @@
 //! Distances of particles to their neighbours, by a k-d tree (Bentley 1975): the median along the longest side cuts a cell in
-//! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored.
+//! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored. Each of
+//! several ranks has a tree of its own particles, and queries the ranks whose mesh a sphere about a particle reaches.
 //!
 //! Distances and the order of particles do not depend on the order in which particles come.
 
+use crate::messages::exchange;
+use crate::part::Part;
+use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
+use comove_sim::parallel::Communicator;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Particles in a cell of the tree that is not cut.
 const LEAF: usize = 16;
 /// Particles that are worth a thread.
 const PARALLEL: usize = 1 << 13;
+/// Particles of a rank in one batch of queries.
+const ASKED: usize = 1 << 16;
 /// Positions along an axis: 2³².
 const POSITIONS: f64 = 4_294_967_296.0;
 
@@ -77,11 +85,64 @@ impl Neighbours {
         std::array::from_fn(|axis| f64::from(self.positions[particle][axis]) * self.unit[axis])
     }
 
-    /// The distance of a particle to the `K`-th nearest, itself the first; to the farthest if there are fewer.
-    pub(super) fn distance<const K: usize>(&self, particle: usize) -> f64 {
-        let mut nearest = Nearest { squares: [f64::INFINITY; K], count: 0 };
-        self.search(&Self::whole(self.len()), self.positions[particle], &mut nearest);
-        nearest.squares[nearest.count - 1].sqrt()
+    /// Distances of particles of this rank to the `K`-th nearest particle of all ranks, counting themselves; to the farthest
+    /// if there are fewer than `K`. Collective.
+    pub(super) fn distances_by<const K: usize>(
+        &self,
+        communicator: &Communicator,
+        part: &Part,
+        particles: Range<usize>,
+    ) -> Vec<f64> {
+        let position = |n: usize| self.positions[n];
+        if communicator.size() == 1 {
+            return particles
+                .into_par_iter()
+                .map(|n| self.nearest::<K>(position(n), f64::INFINITY).farthest())
+                .collect();
+        }
+        let most = communicator.max(particles.len() as f64) as usize;
+        let mut distances = Vec::with_capacity(particles.len());
+        for first in (0..most).step_by(ASKED) {
+            let some = |n: usize| particles.end.min(particles.start + n);
+            let chunk = some(first)..some(first + ASKED);
+            let own = chunk.clone().into_par_iter().map(|n| self.nearest::<K>(position(n), f64::INFINITY));
+            let mut own: Vec<Nearest<K>> = own.collect();
+            let others: Vec<Vec<usize>> = (chunk.clone(), &own)
+                .into_par_iter()
+                .map(|(n, nearest)| part.other_ranks_within(self.position(n), nearest.bound().sqrt()))
+                .collect();
+            let (mut to, mut asking) = (vec![Vec::new(); communicator.size()], vec![Vec::new(); communicator.size()]);
+            for (n, ranks) in others.iter().enumerate() {
+                for &rank in ranks {
+                    to[rank].push(Query { bound: own[n].bound(), of: position(chunk.start + n), unused: 0 });
+                    asking[rank].push(n);
+                }
+            }
+            let answer = |queries: Vec<Query>| {
+                let found: Vec<Nearest<K>> =
+                    queries.par_iter().map(|query| self.nearest(query.of, query.bound)).collect();
+                let counts = found.iter().map(|found| found.count as u64).collect();
+                (counts, found.iter().flat_map(|found| &found.squares[..found.count]).copied().collect())
+            };
+            let (counts, squares): (Vec<Vec<u64>>, Vec<Vec<f64>>) =
+                exchange(communicator, to).into_iter().map(answer).unzip();
+            let (counts, squares) = (exchange(communicator, counts), exchange(communicator, squares));
+            for ((asking, counts), squares) in asking.iter().zip(counts).zip(squares) {
+                let mut squares = squares.into_iter();
+                for (&n, count) in asking.iter().zip(counts) {
+                    squares.by_ref().take(count as usize).for_each(|square| own[n].add(square));
+                }
+            }
+            distances.extend(own.iter().map(Nearest::farthest));
+        }
+        distances
+    }
+
+    /// The nearest particles of this rank with squared distances below a bound.
+    fn nearest<const K: usize>(&self, of: [u32; 3], bound: f64) -> Nearest<K> {
+        let mut nearest = Nearest { squares: [bound; K], count: 0 };
+        self.search(&Self::whole(self.len()), of, &mut nearest);
+        nearest
     }
 
     fn search<const K: usize>(&self, cell: &Cell, of: [u32; 3], nearest: &mut Nearest<K>) {
@@ -127,7 +188,7 @@ fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
         return;
     }
     let (axis, middle) = (cell.longest(unit), positions.len() / 2);
-    // of equal ones other coordinates decide, so that which are in a half does not depend on their order
+    // the other coordinates break ties, so that the halves do not depend on the order of the input
     positions.select_nth_unstable_by_key(middle, |p| [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3]]);
     let [first, second] = cell.halves(axis, positions[middle][axis]);
     let (below, above) = positions.split_at_mut(middle);
@@ -141,13 +202,33 @@ fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
     }
 }
 
-/// Squares of the smallest distances, rising.
+/// A query for the nearest particles to a position.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Query {
+    /// Upper bound of squared distances.
+    bound: f64,
+    of: [u32; 3],
+    unused: u32,
+}
+
+/// Squares of the smallest distances, rising; entries beyond `count` hold the upper bound.
 struct Nearest<const K: usize> {
     squares: [f64; K],
     count: usize,
 }
 
 impl<const K: usize> Nearest<K> {
+    /// Upper bound of further squares.
+    fn bound(&self) -> f64 {
+        self.squares[K - 1]
+    }
+
+    /// Distance to the last particle.
+    fn farthest(&self) -> f64 {
+        self.squares[self.count - 1].sqrt()
+    }
+
     fn add(&mut self, square: f64) {
         if square >= self.squares[K - 1] {
             return;
@@ -166,6 +247,10 @@ impl<const K: usize> Nearest<K> {
 mod tests {
     use super::*;
     use crate::fixture::random_particles;
+
+    fn distance<const K: usize>(tree: &Neighbours, particle: usize) -> f64 {
+        tree.nearest::<K>(tree.positions[particle], f64::INFINITY).farthest()
+    }
 
     /// Of random particles, clumps and coincident ones, across faces that are periodic and not across others.
     #[test]
@@ -193,7 +278,7 @@ mod tests {
                 };
                 let mut squares: Vec<f64> = (0..tree.len()).map(square).collect();
                 squares.sort_by(f64::total_cmp);
-                let [found, alone] = [tree.distance::<32>(n), tree.distance::<1>(n)];
+                let [found, alone] = [distance::<32>(&tree, n), distance::<1>(&tree, n)];
                 assert!(
                     (found - squares[31].sqrt()).abs() < 1e-9 && alone == 0.0,
                     "{n}: {found} {}",
@@ -204,6 +289,6 @@ mod tests {
         let few = Neighbours::new(&random_particles(2, lengths, 1), lengths, [false; 3]);
         let [x, y] = [few.position(0), few.position(1)];
         let apart = (0..3).map(|a| (x[a] - y[a]).powi(2)).sum::<f64>().sqrt();
-        assert!((few.distance::<32>(0) - apart).abs() < 1e-9);
+        assert!((distance::<32>(&few, 0) - apart).abs() < 1e-9);
     }
 }

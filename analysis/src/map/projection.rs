@@ -22,8 +22,8 @@ pub fn projection(snapshot: &Snapshot, options: &MapOptions) -> Result<Map, Anal
     alone(snapshot, |communicator, part| projection_by(communicator, part, options))
 }
 
-/// The projection of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels, of what the
-/// others see of their patches there; the first adds the particles.
+/// The projection of a snapshot in parts, on the first rank: collective. Every rank makes some rows of pixels from the
+/// patches and particles of all ranks.
 pub fn projection_by(
     communicator: &Communicator,
     part: &Part,
@@ -37,7 +37,9 @@ pub fn projection_by(
     let [columns, rows] = window.pixels;
     let images = window.images(part);
     let cuts = cuts(part, &window, &images, communicator.size());
-    let own = BAND * cuts[communicator.rank()]..rows.min(BAND * cuts[communicator.rank() + 1]);
+    let row = |band: usize| rows.min(BAND * band);
+    let rows_of = |rank: usize| row(cuts[rank])..row(cuts[rank + 1]);
+    let own = rows_of(communicator.rank());
     let footprints = footprints_in(communicator, part, &window, &images, (&of_cells, &gas), &cuts);
     let mut sums = vec![[0.0; 2]; columns * own.len()];
     // every pixel takes the patches in key order, however rows are shared among threads and ranks
@@ -45,13 +47,13 @@ pub fn projection_by(
         let mut band = Band { window, first: own.start + n * BAND, sums };
         footprints.iter().for_each(|footprint| band.add(footprint));
     });
-    // by rank, so from below
-    let Some(sums) = gather(communicator, sums) else { return Ok(None) };
-    let mut sums = sums.concat();
     if with_particles {
-        let masses = clouds::masses(part, &window, &*part.particles()?);
+        let masses = clouds::masses_by(communicator, part, &window, rows_of)?;
         sums.iter_mut().zip(masses).for_each(|([sum, _], mass)| *sum += mass);
     }
+    // by rank, so from below
+    let Some(sums) = gather(communicator, sums) else { return Ok(None) };
+    let sums = sums.concat();
     let means: Vec<f64> = sums.into_iter().map(|[sum, weight]| sum / weight).collect();
     Ok(Some(Map {
         redshift: part.header().cosmology.map(|_| part.header().redshift()),

@@ -60,7 +60,7 @@ pub struct ForceSample {
     pub to_newton: f64,
     /// Force of the other mass over that of the root level alone at the same separation in its cells, rescaled.
     pub to_root: f64,
-    /// This ratio with the force of the mass on itself: on a refined mesh its own potential pulls at it.
+    /// Force with that of the mass on itself over the force of the root level alone.
     pub felt_to_root: f64,
 }
 
@@ -73,7 +73,7 @@ pub struct ForceBin {
     pub count: usize,
     /// Force of the other mass over that of the root level alone.
     pub to_root: Spread,
-    /// This ratio with the force of the mass on itself.
+    /// Force with that of the mass on itself over the force of the root level alone.
     pub felt_to_root: Spread,
 }
 

@@ -66,6 +66,18 @@ impl Node {
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+
+    /// Whether both have the same results, by their options and those of what they read.
+    fn does_the_same(&self, other: &Self) -> bool {
+        let (stage, as_stage) = (self.stage(), other.stage());
+        let alike = |(input, as_input): (&Self, &Self)| input.does_the_same(as_input);
+        self.is(other)
+            || stage.kind() == as_stage.kind()
+                && stage.parameters() == as_stage.parameters()
+                && stage.files() == as_stage.files()
+                && self.inputs().len() == other.inputs().len()
+                && self.inputs().iter().zip(other.inputs()).all(alike)
+    }
 }
 
 /// A campaign: its name and its stages, each after everything it needs.
@@ -97,6 +109,16 @@ impl Campaign {
             }
         }
         Self { name: name.into(), stages, listed, attempts: 1, program: None }
+    }
+
+    /// A name that the recipe gives to two different runs.
+    pub(crate) fn repeated_run_name(&self) -> Option<&str> {
+        let named = |stage: &&Node| stage.stage().as_run().is_some() && stage.name().is_some();
+        let runs: Vec<&Node> = self.stages.iter().filter(named).collect();
+        let is_repeated = |(n, run): &(usize, &&Node)| {
+            runs[..*n].iter().any(|other| other.name() == run.name() && !other.does_the_same(run))
+        };
+        runs.iter().enumerate().find(is_repeated).and_then(|(_, run)| run.name())
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn folder_words(stages: &[(&Node, &Marks)]) -> Vec<String> {
     words
 }
 
-/// A parameter in a folder's name: a text by itself, a number after its key, nothing for nothing.
+/// A parameter as a word of a folder's name: text alone, a number after its key.
 fn brief(key: &str, value: &str) -> String {
     let speaks_for_itself = value.starts_with(char::is_alphabetic) && !["true", "false"].contains(&value);
     if value.is_empty() || speaks_for_itself { value.into() } else { format!("{key} {value}") }
@@ -139,7 +139,7 @@ impl Marks {
         leaves(&stage.shown_parameters()).iter().chain(&outside).for_each(|(key, value)| marks.add(key, &shown(value)));
         marks.outside.extend(outside.into_keys());
         if let Some(outputs) = stage.outputs() {
-            marks.add("at", &outputs.shown());
+            marks.add("outputs", &outputs.shown());
         }
         for file in stage.files() {
             marks.add("file", &file.file_name().unwrap_or(file.as_os_str()).to_string_lossy());

@@ -68,6 +68,10 @@ fn read(path: &Path) -> Result<Source, PipelineError> {
 fn read_as(what: &str, path: &Path) -> Result<Source, PipelineError> {
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => PipelineError::Usage(format!("{}: no such {what}", path.display())),
+        std::io::ErrorKind::IsADirectory => {
+            let (path, remedy) = (path.display(), "give the recipe's file, or continue a campaign with `comove resume");
+            PipelineError::Usage(format!("{path}: is a folder; {remedy} {path}`"))
+        }
         _ => PipelineError::io(path)(error),
     })?;
     Ok(Source { path: path.into(), text })

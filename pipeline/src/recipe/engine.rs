@@ -75,6 +75,10 @@ fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign,
         let message = format!("the recipe ends with {}, not with a campaign; add the last line {line}", plain(&what));
         RecipeError::at(source, source.last_place(), message)
     })?;
+    if let Some(name) = campaign.repeated_run_name() {
+        let message = format!("two runs are named \"{name}\"; give each a name of its own, or none");
+        return Err(RecipeError::at(source, source.last_place(), message));
+    }
     let language = Language { register: api::register, explain: of_recipe };
     campaign.program = Some(Arc::new(Program { session: Arc::clone(session), ast, language, silence: None }));
     Ok(campaign)

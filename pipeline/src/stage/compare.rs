@@ -1,7 +1,7 @@
 //! `compare`: outputs of a run that started from a problem, against the problem's solution.
 
 use super::section::Section;
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
 use crate::moment::Moment;
 use comove_analysis::comparison::{Comparison, Path, compare};
@@ -64,10 +64,6 @@ impl Stage for Compare {
 
     fn outputs(&self) -> Option<&Selection> {
         Some(&self.outputs)
-    }
-
-    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

@@ -42,9 +42,9 @@ pub(crate) struct Plot {
     /// Names its file.
     #[serde(default = "plot_name")]
     pub name: String,
-    /// Its title.
+    /// Its title; by default its name, `""` for none.
     #[serde(default)]
-    pub title: String,
+    pub title: Option<String>,
     /// What the lower axis shows, with the unit.
     #[serde(default)]
     pub x_label: String,
@@ -161,7 +161,14 @@ impl Drawn {
         let of_text = |message| (Cause::Text, message);
         let tables: Vec<DrawnTable> = one_or_several(result.get(TABLE), TABLE).map_err(of_text)?;
         let plots: Vec<Plot> = one_or_several(result.get(PLOT), PLOT).map_err(of_text)?;
+        if let Some((name, wanted)) = misnamed(result) {
+            return Err(of_text(format!(
+                "{name}: is not drawn; the member for it is {wanted}, one map or a list of maps"
+            )));
+        }
         let wrong = tables.iter().try_for_each(DrawnTable::check).map_err(|wrong| format!("{TABLE}.{wrong}"));
+        wrong.map_err(of_text)?;
+        let wrong = plots.iter().try_for_each(Plot::check_text).map_err(|wrong| format!("{PLOT}.{wrong}"));
         wrong.map_err(of_text)?;
         // points may be missing from other data
         let wrong = plots.iter().try_for_each(Plot::check).map_err(|wrong| format!("{PLOT}.{wrong}"));
@@ -199,6 +206,17 @@ impl Drawn {
         }
         Ok(files)
     }
+}
+
+/// A member of a result that has the form of a plot or of tables and not their name, and the right name.
+fn misnamed(result: &Value) -> Option<(&str, &'static str)> {
+    let forms = [("curves", PLOT), ("columns", TABLE)];
+    result.as_object()?.iter().filter(|(name, _)| !Drawn::holds(name)).find_map(|(name, value)| {
+        let first = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        let (_, wanted) =
+            forms.into_iter().find(|(form, wanted)| first.get(form).is_some() && name.starts_with(wanted))?;
+        Some((name.as_str(), wanted))
+    })
 }
 
 impl DrawnTable {
@@ -241,9 +259,23 @@ fn entry(value: &Value) -> Entry {
 }
 
 impl Plot {
+    /// What is wrong with it whatever the data are.
+    fn check_text(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        for (n, curve) in self.curves.iter().enumerate() {
+            if let Some(color) = curve.color.filter(|color| *color >= CURVES.len()) {
+                return Err(format!("curves[{n}].color: {color} is not one of 0 to {}", CURVES.len() - 1));
+            }
+        }
+        if self.ratio_to.is_none() && (self.ratio_range.is_some() || !self.ratio_label.is_empty()) {
+            return Err("ratio_to: missing; give the number of the reference curve, counted from 0".into());
+        }
+        Ok(())
+    }
+
     /// Whether it can be drawn.
     pub(crate) fn check(&self) -> Result<(), String> {
-        check_name(&self.name)?;
+        self.check_text()?;
         for (n, curve) in self.curves.iter().enumerate() {
             let (bars, points) = (curve.bars.len(), curve.points.len());
             if bars != 0 && bars != points {
@@ -257,9 +289,6 @@ impl Plot {
             let (bands, points) = (curve.band.len(), curve.points.len());
             if bands != 0 && bands != points {
                 return Err(format!("curves[{n}].band: {bands} pairs [low, high] for {points} points"));
-            }
-            if let Some(color) = curve.color.filter(|color| *color >= CURVES.len()) {
-                return Err(format!("curves[{n}].color: {color} is not one of 0 to {}", CURVES.len() - 1));
             }
         }
         let (x_log, y_log) = self.logarithmic();
@@ -281,9 +310,6 @@ impl Plot {
             let last = self.curves.len().saturating_sub(1);
             return Err(format!("ratio_to: no curve {n}; give a number from 0 to {last}"));
         }
-        if self.ratio_to.is_none() && (self.ratio_range.is_some() || !self.ratio_label.is_empty()) {
-            return Err("ratio_to: missing; give the number of the reference curve, counted from 0".into());
-        }
         let shows = |value: Option<f64>, log: bool| value.is_some_and(|v| !log || v > 0.0);
         if !self.curves.iter().flat_map(|c| &c.points).any(|[x, y]| shows(*x, x_log) && shows(*y, y_log)) {
             let positive = if x_log || y_log { ", positive along logarithmic axes" } else { "" };
@@ -294,7 +320,7 @@ impl Plot {
 
     /// It as a figure.
     pub(crate) fn figure(&self) -> Figure {
-        let title = if self.title.is_empty() { &self.name } else { &self.title };
+        let title = self.title.as_ref().unwrap_or(&self.name);
         line_figure_of_size(title, &[self.panel()], 1, self.size)
     }
 
@@ -385,6 +411,17 @@ mod tests {
         let row = |row: Value| json!({ "table": { "columns": ["a", "b"], "rows": [[1, 2], row] } });
         assert!(refused(row(json!([1]))).contains("table.rows[1]: 1 entries in a table of 2 columns"));
         assert!(refused(row(json!([1, [2]]))).contains("[2] is neither a number"));
+        let color = two(json!({ "points": [[1, 2]], "color": 7 }));
+        assert!(matches!(Drawn::of(&color), Err((Cause::Text, _))), "a rehearsal finds it");
+        let curves = json!([{ "points": [[1, 1]] }]);
+        assert!(
+            refused(json!({ "plots": { "curves": curves } }))
+                .contains("plots: is not drawn; the member for it is plot")
+        );
+        assert!(refused(json!({ "tables": [{ "columns": ["a"] }] })).contains("the member for it is table"));
+        assert!(Drawn::of(&json!({ "plots": 3, "k": { "curves": 1 } })).is_ok());
+        let titled = |plot: Value| Drawn::of(&plot).unwrap().plots[0].figure().title().to_owned();
+        assert_eq!([plot(json!({})), plot(json!({ "title": "" }))].map(titled), ["plot", ""]);
         let twice = json!({ "table": [{ "columns": ["a"], "rows": [] }, { "columns": ["a"], "rows": [] }] });
         assert!(refused(twice).contains("two are named \"table\""));
     }

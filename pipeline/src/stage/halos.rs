@@ -2,12 +2,12 @@
 
 use super::analysis::Analysis;
 use super::section::Section;
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
 use crate::task::AnalysisRequest;
 use comove_analysis::figure::results::profile_figure;
-use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_profile::{HaloProfile, HaloProfiles, ProfileOptions, WithoutProfile, halo_profiles_by};
+use comove_analysis::halos::fof::FofOptions;
+use comove_analysis::halos::profile::{HaloProfile, HaloProfiles, ProfileOptions, WithoutProfile, halo_profiles_by};
 use comove_analysis::halos::{Catalogue, Finder};
 use comove_analysis::matter::OneFluid;
 use comove_analysis::table::Record;
@@ -60,7 +60,7 @@ impl Analysis for HalosAndProfiles {
     type Found = (Catalogue, HaloProfiles);
 
     fn find(&self, communicator: &Communicator, part: &Part) -> Result<Option<Self::Found>, AnalysisError> {
-        let matter = OneFluid::by(communicator, part)?;
+        let matter = OneFluid::by(communicator, part);
         let catalogue = self.finder.find(communicator, part, &matter)?;
         let heaviest = catalogue.as_ref().map_or(Vec::new(), |catalogue| catalogue.heaviest(self.profiles));
         let profiles = halo_profiles_by(communicator, part, &matter, &heaviest, &self.profile)?;
@@ -115,10 +115,6 @@ impl Stage for Halos {
 
     fn outputs(&self) -> Option<&Selection> {
         Some(&self.outputs)
-    }
-
-    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

@@ -2,7 +2,7 @@
 
 use super::analysis::Analysis;
 use super::section::Section;
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
 use crate::task::AnalysisRequest;
 use comove_analysis::figure::map::{MapStyle, map_figure};
@@ -96,10 +96,6 @@ impl Stage for Maps {
 
     fn outputs(&self) -> Option<&Selection> {
         Some(&self.outputs)
-    }
-
-    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

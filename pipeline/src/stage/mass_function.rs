@@ -8,8 +8,8 @@ use crate::error::PipelineError;
 use crate::moment::Moment;
 use comove_analysis::figure::results::mass_function_figure;
 use comove_analysis::halos::Catalogue;
-use comove_analysis::mass_function::{MassBin, MassFunction, MassFunctionOptions, mass_function};
-use comove_analysis::spherical_overdensity::MassDefinition;
+use comove_analysis::halos::mass_function::{MassBin, MassFunction, MassFunctionOptions, mass_function};
+use comove_analysis::halos::overdensity::MassDefinition;
 use comove_analysis::table::Record;
 use comove_ic::{LinearPower, PowerSource};
 use serde::{Deserialize, Serialize};
@@ -116,16 +116,30 @@ impl Stage for MassFunctions {
             if !found.bins.is_empty() {
                 files.extend(work.write_figure(&file, &mass_function_figure(&found), &mut section)?);
             }
-            let MassFunction { halos, within_others, .. } = found;
-            let left_out = match within_others {
-                0 => String::new(),
-                n => format!("; {n} halos with centres inside heavier ones are not counted"),
-            };
-            section.record(format!("{now}: {halos} halos{left_out}{without_prediction}"), &found.table());
+            let left_out = left_out(&found);
+            section.record(format!("{now}: {}{left_out}{without_prediction}", halos_of(found.halos)), &found.table());
         }
         files.push(work.write_section(&section)?);
         Ok(files)
     }
+}
+
+/// So many halos, in words.
+fn halos_of(count: usize) -> String {
+    format!("{count} halo{}", if count == 1 { "" } else { "s" })
+}
+
+/// The halos that are in no bin, and why.
+fn left_out(found: &MassFunction) -> String {
+    let least = found.bins.first().map(|bin| format!("lighter than the lowest bin ({:.3e} M☉/h)", bin.low_msun_h));
+    let reasons = [
+        (found.below_bins, least.unwrap_or_else(|| "too light for a bin".into())),
+        (found.without_mass, format!("without {}", shown(found.options.definition))),
+        (found.within_others, "with centres inside heavier ones".into()),
+    ];
+    let parts: Vec<String> =
+        reasons.into_iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", halos_of(n))).collect();
+    if parts.is_empty() { String::new() } else { format!("; not in the bins: {}", parts.join(", ")) }
 }
 
 fn shown(definition: MassDefinition) -> String {

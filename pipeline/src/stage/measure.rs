@@ -2,7 +2,7 @@
 
 use super::closure::{Closure, RESULT};
 use super::section::Section;
-use super::{Input, Selection, Stage, StageResult, Work};
+use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
 use crate::recipe::Place;
 use crate::recipe::api::snapshot_view::SnapshotView;
@@ -48,10 +48,6 @@ impl Stage for Measure {
 
     fn outputs(&self) -> Option<&Selection> {
         Some(&self.outputs)
-    }
-
-    fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        self.outputs.of(input)
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {

@@ -110,7 +110,7 @@ pub(crate) trait Stage: std::fmt::Debug + Send + Sync {
 
     /// What it reads of the stage at position `input` among its inputs.
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {
-        Selection::All.of(input)
+        self.outputs().unwrap_or(&Selection::All).of(input)
     }
 
     /// The outputs of its input that it looks at, if it chooses among them.

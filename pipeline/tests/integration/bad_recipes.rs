@@ -526,11 +526,6 @@ fn what_check_knows() {
         ),
         (
             GAS,
-            text("power_spectrum(G, #{ subtract_shot_noise: true });"),
-            "power_spectrum: subtract_shot_noise = true: gas has no shot noise, and there are no particles; leave the option out",
-        ),
-        (
-            GAS,
             text("power_spectrum(G, #{ bins: #{ per_decade: 0 } });"),
             "bins = 0: must lie between 1 and 200 per factor of ten",
         ),
@@ -566,6 +561,13 @@ fn what_check_knows() {
         ),
         (GAS, text("slice(G, #{ at_z: 1 });"), "at_z: 1 is not among the run's outputs (2, 0)"),
         ("", text("refinement_ratio([]);"), "refinement_ratio: the list is empty"),
+        (
+            "",
+            text(
+                "campaign(\"c\", [1, 2].map(|n| evolve(IC, #{ z_end: 3, max_level: n, refine: density_above(8), name: \"a\" })))",
+            ),
+            "two runs are named \"a\"; give each a name of its own",
+        ),
         ("", text("force_test(#{ pairs: 0 });"), "force_test: pairs = 0: must be at least 1"),
     ];
     for (before, line, message) in rows {

@@ -129,7 +129,7 @@ fn folders_say_what_they_hold() {
     indexed.sort_unstable();
     assert_eq!(indexed, names);
     let slice = names.last().unwrap();
-    assert!(place.ends(&["explain", "sweep.rhai", slice], 0).contains("done, and all its files"));
+    assert!(place.ends(&["explain", "sweep.rhai", slice], 0).contains("done; all files are unchanged"));
     let forced = place.ends(&["run", "sweep.rhai", "--only", slice, "--force", slice], 0);
     assert!(forced.contains("Slice: density, The first: seed 1"), "{forced}");
     assert_eq!(folders(&place.0.path().join("sweep")), names);

@@ -384,5 +384,5 @@ fn bad_particles_are_refused() {
         said
     };
     assert!(error(&|bad| bad.velocity[1][77] = f32::NAN).contains("velocity = NaN: along y, of particle"));
-    assert!(error(&|bad| bad.id[5] = bad.id[6]).contains("is the identity of two particles"));
+    assert!(error(&|bad| bad.id[5] = bad.id[6]).contains("belongs to two particles"));
 }

@@ -163,7 +163,13 @@ fn add_described(described: &[Described], [tables, records]: [&mut Map<String, V
         let column =
             |[name, unit, description]: &[String; 3]| json!({ "name": name, "unit": unit, "description": description });
         let map = if *is_record { &mut *records } else { &mut *tables };
-        map.entry(name.clone()).or_insert_with(|| columns.iter().map(column).collect());
+        let known = map.entry(name.clone()).or_insert_with(|| Value::Array(vec![]));
+        let known = known.as_array_mut().expect("a list");
+        for new in columns {
+            if !known.iter().any(|column| column["name"] == new[0]) {
+                known.push(column(new));
+            }
+        }
     }
 }
 

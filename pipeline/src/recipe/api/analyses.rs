@@ -22,14 +22,14 @@ use crate::stage::power_spectrum::{LinearTheory, PowerSpectra};
 use crate::stage::refinement_ratio::RefinementRatios;
 use crate::stage::{Selection, Stage};
 use comove_analysis::density_pdf;
-use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_finder::Reference;
-use comove_analysis::halo_profile::ProfileOptions;
 use comove_analysis::halos::Finder;
+use comove_analysis::halos::fof::FofOptions;
+use comove_analysis::halos::mass_function::MassFunctionOptions;
+use comove_analysis::halos::overdensity::MassDefinition;
+use comove_analysis::halos::peaks::Reference;
+use comove_analysis::halos::profile::ProfileOptions;
 use comove_analysis::map::MapOptions;
-use comove_analysis::mass_function::MassFunctionOptions;
 use comove_analysis::power_spectrum::{PowerOptions, Species};
-use comove_analysis::spherical_overdensity::MassDefinition;
 use comove_ic::PowerSource;
 use comove_ic::problems::PointMasses;
 use comove_sim::fields::FieldSet;
@@ -89,7 +89,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &["projection(run: Run) -> Analysis", "projection(run: Run, options: Map) -> Analysis"],
         "A field averaged along the line of sight, as a picture and as a table of its pixels, no more of them \
          than resolve the finest cells. Densities of dark matter and of all matter are of particles, each spread over a \
-         cloud that holds 32 of them, or over three leaf cells where those are wider.",
+         cloud that reaches to its 32nd nearest particle along each axis, or over three leaf cells where those are wider.",
     )
     .used_as("projection(RUN, #{ … })")
     .with_options(&["Common", "MapOptions", "MapStyle", "Naming"]),

@@ -3,9 +3,9 @@
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::{decode, decode_with, take};
 use comove_analysis::AnalysisError;
-use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_finder::HaloOptions;
 use comove_analysis::halos::Finder;
+use comove_analysis::halos::fof::FofOptions;
+use comove_analysis::halos::peaks::HaloOptions;
 use comove_ic::IcError;
 use comove_sim::SimError;
 use rhai::{EvalAltResult, Map};

@@ -11,11 +11,11 @@ use crate::stage::halos::ProfileChoice;
 use crate::stage::ic::{GaussianOptions, LoadOptions};
 use crate::stage::mass_function::PredictionOptions;
 use comove_analysis::figure::map::MapStyle;
-use comove_analysis::friends_of_friends::FofOptions;
-use comove_analysis::halo_finder::HaloOptions;
-use comove_analysis::halo_profile::ProfileOptions;
+use comove_analysis::halos::fof::FofOptions;
+use comove_analysis::halos::mass_function::MassFunctionOptions;
+use comove_analysis::halos::peaks::HaloOptions;
+use comove_analysis::halos::profile::ProfileOptions;
 use comove_analysis::map::MapOptions;
-use comove_analysis::mass_function::MassFunctionOptions;
 use comove_analysis::particles::ParticleOptions;
 use comove_analysis::power_spectrum::PowerOptions;
 use comove_analysis::region::{HistogramOptions, RegionOptions};
@@ -58,14 +58,14 @@ const EVOLVE: &str = include_str!("../../stage/evolve/options.rs");
 const HOOKS: &str = include_str!("../api/hooks.rs");
 const CRITERIA: &str = include_str!("../api/criteria.rs");
 const INITIAL: &str = include_str!("../../stage/ic.rs");
-const PROFILE: &str = include_str!("../../../../analysis/src/halo_profile.rs");
+const PROFILE: &str = include_str!("../../../../analysis/src/halos/profile.rs");
 const PARAMETERS: &str = include_str!("../../../../sim/src/parameters.rs");
 const BOUNDARY: &str = include_str!("../../../../sim/src/boundary.rs");
 const MAP: &str = include_str!("../../../../analysis/src/map/mod.rs");
-const FINDER: &str = include_str!("../../../../analysis/src/halo_finder/mod.rs");
+const FINDER: &str = include_str!("../../../../analysis/src/halos/peaks/mod.rs");
 const WAYS: &str = include_str!("../api/finder.rs");
-const FRIENDS: &str = include_str!("../../../../analysis/src/friends_of_friends/mod.rs");
-const DEFINITIONS: &str = include_str!("../../../../analysis/src/spherical_overdensity.rs");
+const FRIENDS: &str = include_str!("../../../../analysis/src/halos/fof/mod.rs");
+const DEFINITIONS: &str = include_str!("../../../../analysis/src/halos/overdensity/mod.rs");
 const PARTICLES: &str = include_str!("../../../../analysis/src/particles.rs");
 const REGION: &str = include_str!("../../../../analysis/src/region.rs");
 const POWER: &str = include_str!("../../../../analysis/src/power_spectrum.rs");
@@ -111,7 +111,7 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("ProfileChoice", include_str!("../../stage/halos.rs"), default_of::<ProfileChoice>),
     Structure::new(
         "MassFunctionOptions",
-        include_str!("../../../../analysis/src/mass_function/mod.rs"),
+        include_str!("../../../../analysis/src/halos/mass_function/mod.rs"),
         default_of::<MassFunctionOptions>,
     ),
     Structure::new("PredictionOptions", include_str!("../../stage/mass_function.rs"), default_of::<PredictionOptions>),

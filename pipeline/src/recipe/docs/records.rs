@@ -3,6 +3,7 @@
 
 use super::options;
 use super::structures::{Item, Member, item};
+use comove_analysis::cell_fields::CELL_FIELDS;
 use comove_analysis::columns;
 
 /// A member of a record.
@@ -108,11 +109,11 @@ const SOURCES: &[(&[&str], &str)] = &[
     (&["Cosmology"], include_str!("../../../../sim/src/cosmology.rs")),
     (&["Audit", "Totals", "LevelAudit"], include_str!("../../../../ic/src/restrict/audit.rs")),
     (&["ForceBin", "ForceSample", "Spread"], include_str!("../../../../ic/src/problems/point_masses.rs")),
-    (&["FofHalo", "FofCatalogue"], include_str!("../../../../analysis/src/friends_of_friends/mod.rs")),
-    (&["Halo", "HaloCatalogue"], include_str!("../../../../analysis/src/halo_finder/mod.rs")),
-    (&["Overdensity", "Overdensities"], include_str!("../../../../analysis/src/spherical_overdensity.rs")),
-    (&["Shell", "HaloProfile"], include_str!("../../../../analysis/src/halo_profile.rs")),
-    (&["MassBin", "MassFunction"], include_str!("../../../../analysis/src/mass_function/mod.rs")),
+    (&["FofHalo", "FofCatalogue"], include_str!("../../../../analysis/src/halos/fof/mod.rs")),
+    (&["Halo", "HaloCatalogue"], include_str!("../../../../analysis/src/halos/peaks/mod.rs")),
+    (&["Overdensity", "Overdensities"], include_str!("../../../../analysis/src/halos/overdensity/mod.rs")),
+    (&["Shell", "HaloProfile"], include_str!("../../../../analysis/src/halos/profile.rs")),
+    (&["MassBin", "MassFunction"], include_str!("../../../../analysis/src/halos/mass_function/mod.rs")),
     (&["PowerBin", "PowerSpectrum"], include_str!("../../../../analysis/src/power_spectrum.rs")),
     (&["PdfBin", "DensityPdf"], include_str!("../../../../analysis/src/density_pdf.rs")),
     (&["LevelShare", "RefinementRow", "RefinementRatio"], include_str!("../../../../analysis/src/refinement_ratio.rs")),
@@ -121,9 +122,12 @@ const SOURCES: &[(&[&str], &str)] = &[
     (&["ForceRecord"], include_str!("../../stage/force_test.rs")),
 ];
 
+/// Names of members by unit.
+type MembersByUnit = [(&'static str, &'static [&'static str])];
+
 /// Units of numbers whose names do not end with them, structure by structure; empty without a dimension. Every real number
 /// of [`SOURCES`] has its unit here or in its name.
-const UNITS: &[(&str, &[(&str, &[&str])])] = &[
+const UNITS: &[(&str, &MembersByUnit)] = &[
     (
         "StepRecord",
         &[
@@ -228,7 +232,9 @@ pub(crate) fn kind_of(name: &str) -> Option<&'static Kind> {
 
 /// A unit in non-comoving coordinates, where those of lengths, masses and velocities have no fixed size.
 pub(crate) fn in_code_units(unit: &str) -> &str {
-    let is_physical = columns::UNITS.iter().any(|(_, physical)| *physical == unit) || unit == MEAN;
+    let is_physical = columns::UNITS.iter().any(|(_, physical)| *physical == unit)
+        || unit == MEAN
+        || !unit.is_empty() && CELL_FIELDS.iter().any(|field| field.unit == unit);
     if is_physical { "code units" } else { unit }
 }
 

@@ -88,7 +88,8 @@ fn type_of(kind: &Type) -> String {
     text
 }
 
-/// A member as a line of its type's table: its meaning, the runs that have it, and the members of its value.
+/// Lines of a table for a member and the members of its value; `within` is the path of the member that has it, with its
+/// point.
 fn member(member: &Member, within: &str) -> String {
     let Member { name, value, unit, text, needs, members } = member;
     let path = format!("{within}{name}");
@@ -162,6 +163,18 @@ pub(crate) fn definitions() -> String {
     text
 }
 
+/// A text with its links to headings of the page as plain words.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split("](#");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut text, part| {
+        if let Some(open) = text.rfind('[') {
+            text.remove(open);
+        }
+        text + part.split_once(')').map_or("", |(_, rest)| rest)
+    })
+}
+
 fn definition(function: &Function) -> String {
     let option = |row: Row| {
         let default = match &row.default {
@@ -172,8 +185,15 @@ fn definition(function: &Function) -> String {
         format!("* `{}` ({}{default}): {}", row.name, row.written, row.text)
     };
     let options: Vec<String> = function.options.iter().flat_map(|name| table(name).1).map(option).collect();
+    let member = |Member { name, value, unit, text, .. }: &Member| {
+        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        format!("* `{name}` ({value}{unit}): {text}")
+    };
+    let members: Vec<String> = function.gives.iter().map(member).collect();
     let one = |signature: &&str| {
-        let mut comment: Vec<&str> = function.text.lines().collect();
+        let text = without_links(function.text);
+        let mut comment: Vec<&str> = text.lines().collect();
+        comment.extend(members.iter().map(String::as_str));
         if signature.contains("options: Map") && !options.is_empty() {
             comment.push("");
             comment.extend(options.iter().map(String::as_str));

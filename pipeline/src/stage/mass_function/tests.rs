@@ -1,7 +1,7 @@
 //! Predictions from the linear power of the initial conditions against numbers of colossus.
 
 use super::*;
-use comove_analysis::friends_of_friends::{FofCatalogue, FofOptions};
+use comove_analysis::halos::fof::{FofCatalogue, FofOptions};
 use comove_sim::Cosmology;
 
 /// Definition, redshift, log10 of M in Msun/h; dn/dlnM in (h/Mpc)³ by colossus 1.4: `massFunction(M, z, mdef=…, model=…,
@@ -48,7 +48,7 @@ fn predictions_agree_with_colossus() {
         let found = mass_function(&masses, &options, &|radius| linear.sigma(radius)).unwrap();
         let [before, after] = [found.bins[0], found.bins[1]];
         assert!((before.high_msun_h.log10() - log_mass).abs() < 1e-9);
-        let mean = |value: fn(&comove_analysis::mass_function::MassBin) -> Option<f64>| {
+        let mean = |value: fn(&comove_analysis::halos::mass_function::MassBin) -> Option<f64>| {
             (value(&before).unwrap() * value(&after).unwrap()).sqrt()
         };
         let found = [mean(|bin| bin.tinker08_h3_mpc3), mean(|bin| bin.despali16_h3_mpc3)];

@@ -1,5 +1,5 @@
-//! A part of a snapshot: its whole octree, and the fields of the groups below some of the root's, which a rank reads from
-//! the file by itself.
+//! A part of a snapshot: its whole octree, and the fields and particles of the groups below some of the root's, which a rank
+//! reads from the file by itself.
 
 use super::contents;
 use super::digest::Stored;
@@ -17,7 +17,7 @@ use crate::parameters::Precision;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// An octree in one piece for each rank: some neighbouring groups of the root, in key order, and all that lies below them.
@@ -83,7 +83,7 @@ fn root_above(key: Key) -> Key {
 /// What one rank has of a snapshot.
 #[derive(Clone, Debug)]
 pub struct SnapshotPart {
-    /// Its header, and the fields of this rank's groups.
+    /// Its header, and the fields and particles of this rank's groups.
     pub snapshot: Snapshot,
     /// All groups.
     pub tree: Octree,
@@ -91,8 +91,6 @@ pub struct SnapshotPart {
     pub pieces: Arc<Pieces>,
     /// This rank.
     pub rank: usize,
-    /// Its file, which alone has the particles.
-    pub path: PathBuf,
 }
 
 impl SnapshotPart {
@@ -111,10 +109,10 @@ impl SnapshotPart {
         let pieces = Pieces::even(&stored.tree, communicator.size());
         let ranges: Vec<_> = (0..stored.tree.level_count()).map(|level| pieces.range(rank, level)).collect();
         let snapshot = collective_result(communicator, stored.read_groups(&ranges, report))?;
-        Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank, path: path.to_owned() })
+        Ok(Self { snapshot, tree: stored.tree, pieces: pieces.into(), rank })
     }
 
-    /// Bytes of its fields and of the octree in memory.
+    /// Bytes of its fields, its particles and the octree in memory.
     pub fn bytes(&self) -> usize {
         self.snapshot.bytes() + self.tree.group_count() * size_of::<Key>()
     }
@@ -139,7 +137,7 @@ fn shared(communicator: &Communicator, tree: &Octree) -> Octree {
 }
 
 impl StoredSnapshot {
-    /// Reads the fields of some groups, given as ranges in the lists of the levels; no digest is verified.
+    /// Reads the fields and particles of some groups, given as ranges in the lists of the levels; no digest is verified.
     fn read_groups(&self, ranges: &[Range<usize>], report: &dyn Fn(f64)) -> Result<Snapshot, SimError> {
         let keys = ranges.iter().enumerate().map(|(level, range)| self.tree.level(level)[range.clone()].to_vec());
         let own = Octree::share(self.tree.root_groups(), self.tree.periodic(), keys.collect());
@@ -150,6 +148,12 @@ impl StoredSnapshot {
             Precision::Single => self.read_groups_as::<f32>(ranges, report, &mut state)?,
             Precision::Double => self.read_groups_as::<f64>(ranges, report, &mut state)?,
         }
+        let in_key_order = |(level, range): (usize, &Range<usize>)| {
+            let first = self.tree.first_of_level(level);
+            first + range.start..first + range.end
+        };
+        let groups: Vec<_> = ranges.iter().enumerate().map(in_key_order).collect();
+        state.particles = self.particles_of_groups(&groups)?;
         Ok(Snapshot { header: SnapshotHeader::clone(&self.header), state })
     }
 
@@ -186,6 +190,7 @@ impl StoredSnapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dark_matter::HostParticles;
     use crate::gas::fields::FieldSet;
     use crate::mesh::PERIODIC;
     use crate::parallel::on_ranks;
@@ -221,6 +226,43 @@ mod tests {
         }
     }
 
+    /// Particles throughout the box of [`tree`], with shuffled identities.
+    fn particles() -> HostParticles {
+        let value = |n: u64, axis: u64| (n * 0x9e37_79b9 + axis * 0x85eb_ca6b).wrapping_mul(n + 7) as u32;
+        let mut particles = HostParticles { particle_mass: 0.5, ..HostParticles::default() };
+        for n in 0..3000 {
+            (0..3).for_each(|axis| particles.position[axis].push(value(n, axis as u64)));
+            (0..3).for_each(|axis| particles.velocity[axis].push(n as f32 + axis as f32));
+            particles.id.push(n * 7919 % 3001);
+        }
+        particles
+    }
+
+    /// Each particle is in the part with the finest group around it; parts keep the order of the file.
+    fn same_particles(whole: &Snapshot, parts: &[SnapshotPart]) {
+        let Some(all) = &whole.state.particles else {
+            assert!(parts.iter().all(|part| part.snapshot.state.particles.is_none()));
+            return;
+        };
+        let mut found = 0;
+        for part in parts {
+            let own = part.snapshot.state.particles.as_ref().unwrap();
+            let groups = |n: &usize| {
+                let key = whole.state.tree.keys().nth(all.leaf_patch(&whole.state.tree, *n).0).unwrap();
+                part.snapshot.state.tree.index(key).is_some()
+            };
+            let expected: Vec<usize> = (0..all.len()).filter(groups).collect();
+            assert_eq!(own.id, expected.iter().map(|&n| all.id[n]).collect::<Vec<u64>>());
+            for axis in 0..3 {
+                let [position, velocity] = [0, 1].map(|_| expected.iter().copied());
+                assert_eq!(own.position[axis], position.map(|n| all.position[axis][n]).collect::<Vec<u32>>());
+                assert_eq!(own.velocity[axis], velocity.map(|n| all.velocity[axis][n]).collect::<Vec<f32>>());
+            }
+            found += own.len();
+        }
+        assert_eq!(found, all.len());
+    }
+
     /// The parts of a file together are its snapshot, whatever the number of ranks; what is wrong is said on all.
     #[test]
     fn parts_are_the_snapshot() {
@@ -235,6 +277,12 @@ mod tests {
             if with_potential {
                 header.fields = FieldSet::with_scalars(["metals"]).unwrap();
                 state.scalars = vec![(0..cells).map(|n| 0.5 * n as f64).collect()];
+            }
+            if with_potential {
+                let particles = particles().in_file_order(&state.tree);
+                header.dark_matter = Some(particles.header());
+                state.particles = Some(particles);
+                state.dark_matter = (0..cells).map(|n| 0.25 * n as f64).collect();
             }
             let whole = Snapshot { header, state };
             whole.write(&path).unwrap();
@@ -254,8 +302,13 @@ mod tests {
                                 .collect::<Vec<_>>()
                         };
                         assert_eq!(scalar(&part.snapshot.state, own), scalar(&whole.state, group));
+                        let dark_matter = |state: &HostState, group: usize| {
+                            state.dark_matter.get(group * GROUP_CELLS..(group + 1) * GROUP_CELLS).map(<[f64]>::to_vec)
+                        };
+                        assert_eq!(dark_matter(&part.snapshot.state, own), dark_matter(&whole.state, group));
                     }
                 }
+                same_particles(&whole, &parts);
                 let groups: usize = parts.iter().map(|part| part.snapshot.state.tree.group_count()).sum();
                 assert_eq!(groups, whole.state.tree.group_count());
             }

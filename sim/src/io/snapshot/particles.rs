@@ -10,6 +10,7 @@ use crate::error::SimError;
 use crate::mesh::Octree;
 use comove_kernels::layout::OCTANTS;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Particles that are written or verified at a time.
 const AT_A_TIME: usize = 1 << 20;
@@ -57,13 +58,7 @@ pub(super) fn read(source: &Source, stated: DarkMatterHeader, lengths: [f64; 3])
     let count = stated.particles as usize;
     let mut position: [Vec<u32>; 3] = Default::default();
     for (axis, name) in POSITIONS.into_iter().enumerate() {
-        let column = source.array::<f64>(name, &[count])?;
-        let fraction = |(n, &x): (usize, &f64)| {
-            let outside =
-                || source.not(format!("{name} has particle {n} at {x}: outside the box of {}", lengths[axis]));
-            HostParticles::fraction(x, lengths[axis]).ok_or_else(outside)
-        };
-        position[axis] = column.par_iter().enumerate().map(fraction).collect::<Result<_, _>>()?;
+        position[axis] = fractions(source, name, 0, &source.array::<f64>(name, &[count])?, lengths[axis])?;
     }
     let mut velocity: [Vec<f32>; 3] = Default::default();
     for (axis, name) in VELOCITIES.into_iter().enumerate() {
@@ -73,6 +68,76 @@ pub(super) fn read(source: &Source, stated: DarkMatterHeader, lengths: [f64; 3])
     let particles = HostParticles { particle_mass: stated.particle_mass, position, velocity, id };
     particles.check().map_err(|error| source.not(error.to_string()))?;
     Ok(particles)
+}
+
+/// Reads the particles of some patches without verifying digests.
+///
+/// * `patches`: of the file
+/// * `rows`: ranges of patches in file order, rising
+///
+/// # Errors
+/// As [`super::Snapshot::read`].
+pub(super) fn read_of_patches(
+    source: &Source,
+    stated: DarkMatterHeader,
+    lengths: [f64; 3],
+    patches: usize,
+    rows: &[Range<usize>],
+) -> Result<HostParticles, SimError> {
+    let count = stated.particles as usize;
+    let ranges = ranges_of_patches(source, patches, rows)?;
+    if ranges.iter().any(|range| range.end > count) {
+        return Err(source.damaged(PARTICLE_COUNTS));
+    }
+    let some = |range: &Range<usize>| {
+        let end = range.end;
+        range.clone().step_by(AT_A_TIME).map(move |first| first..end.min(first + AT_A_TIME))
+    };
+    let chunks: Vec<Range<usize>> = ranges.iter().flat_map(some).collect();
+    let mut particles = HostParticles { particle_mass: stated.particle_mass, ..HostParticles::default() };
+    for (axis, name) in POSITIONS.into_iter().enumerate() {
+        let column = source.rows::<f64>(name, &[count])?;
+        for chunk in &chunks {
+            let values = column.at(chunk.clone())?;
+            particles.position[axis].extend(fractions(source, name, chunk.start, &values, lengths[axis])?);
+        }
+    }
+    for (axis, name) in VELOCITIES.into_iter().enumerate() {
+        let column = source.rows::<f32>(name, &[count])?;
+        chunks.iter().try_for_each(|chunk| column.at(chunk.clone()).map(|v| particles.velocity[axis].extend(v)))?;
+    }
+    let ids = source.rows::<u64>(IDENTITIES, &[count])?;
+    chunks.iter().try_for_each(|chunk| ids.at(chunk.clone()).map(|id| particles.id.extend(id)))?;
+    particles.check_part().map_err(|error| source.not(error.to_string()))?;
+    Ok(particles)
+}
+
+/// Rows of the particle columns for ranges of patches.
+fn ranges_of_patches(source: &Source, patches: usize, rows: &[Range<usize>]) -> Result<Vec<Range<usize>>, SimError> {
+    let counts = source.rows::<i32>(PARTICLE_COUNTS, &[patches])?;
+    let (mut row, mut particles) = (0, 0);
+    let mut before = |patch: usize| -> Result<usize, SimError> {
+        while row < patch {
+            let end = patch.min(row + AT_A_TIME);
+            for count in counts.at(row..end)? {
+                particles += usize::try_from(count).map_err(|_| source.damaged(PARTICLE_COUNTS))?;
+            }
+            row = end;
+        }
+        Ok(particles)
+    };
+    rows.iter().map(|rows| Ok(before(rows.start)?..before(rows.end)?)).collect()
+}
+
+/// Positions as fractions of the box.
+///
+/// * `first`: row of the first value
+fn fractions(source: &Source, name: &str, first: usize, values: &[f64], length: f64) -> Result<Vec<u32>, SimError> {
+    let fraction = |(n, &x): (usize, &f64)| {
+        let outside = || source.not(format!("{name} has particle {} at {x}: outside the box of {length}", first + n));
+        HostParticles::fraction(x, length).ok_or_else(outside)
+    };
+    values.par_iter().enumerate().map(fraction).collect()
 }
 
 /// Verifies them and keeps nothing.

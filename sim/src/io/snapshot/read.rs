@@ -16,6 +16,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::owners::Owners;
 use crate::parameters::Precision;
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS, PATCH};
+use std::ops::Range;
 use std::path::Path;
 
 /// A snapshot in a file that is open: header and octree are read, the fields are still to be read and to be verified.
@@ -93,6 +94,20 @@ impl StoredSnapshot {
         let particles = particles::read(&self.source, stated, self.header.box_lengths(&self.tree))?;
         let dropped = self.tree.group_count() < self.groups_of_file();
         Ok(Some(if dropped { particles.in_file_order(&self.tree) } else { particles }))
+    }
+
+    /// Reads the dark matter of some groups without verifying digests; none where there is none.
+    ///
+    /// * `groups`: ranges in key order, rising
+    ///
+    /// # Errors
+    /// As [`Snapshot::read`].
+    pub(super) fn particles_of_groups(&self, groups: &[Range<usize>]) -> Result<Option<HostParticles>, SimError> {
+        let Some(stated) = self.header.dark_matter else { return Ok(None) };
+        let rows: Vec<_> = groups.iter().map(|groups| groups.start * OCTANTS..groups.end * OCTANTS).collect();
+        let patches = self.groups_of_file() * OCTANTS;
+        let lengths = self.header.box_lengths(&self.tree);
+        particles::read_of_patches(&self.source, stated, lengths, patches, &rows).map(Some)
     }
 
     /// Groups of the file, also those that are left out.

@@ -1,13 +1,21 @@
-//! Halos found in either way: by friends of friends, or around density peaks.
+//! Halos: by friends of friends ([`fof`]) or around density peaks ([`peaks`]); masses and radii about their centres
+//! ([`overdensity`]), radial profiles ([`profile`]), and the number of halos by mass ([`mass_function`]).
+
+pub mod fof;
+pub mod mass_function;
+mod nfw;
+pub mod overdensity;
+pub mod peaks;
+pub mod profile;
 
 use crate::error::AnalysisError;
-use crate::friends_of_friends::{FofCatalogue, FofOptions, find_fof_halos_by};
-use crate::halo_finder::{HaloCatalogue, HaloOptions, find_halos_by};
-use crate::halo_profile::ProfileCentre;
-use crate::mass_function::HaloMasses;
+use crate::halos::fof::{FofCatalogue, FofOptions, find_fof_halos_by};
+use crate::halos::mass_function::HaloMasses;
+use crate::halos::overdensity::MassDefinition;
+use crate::halos::peaks::{HaloCatalogue, HaloOptions, find_halos_by};
+use crate::halos::profile::ProfileCentre;
 use crate::matter::OneFluid;
 use crate::part::Part;
-use crate::spherical_overdensity::MassDefinition;
 use crate::table::{Record, Table};
 use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,13 @@
 //! Spheres grown around peaks until their mean density has fallen to a given one.
 
-use super::peaks::Peak;
+use super::maxima::Peak;
 use super::{Centre, Halo, HaloOptions};
 use crate::cell_fields::Gas;
 use crate::cells::LeafCell;
+use crate::halos::overdensity::Overdensities;
 use crate::part::Part;
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, look_at, visit_samples};
-use crate::spherical_overdensity::Overdensities;
 use comove_sim::kernels::layout::{DENSITY, FIELDS};
 use comove_sim::parallel::Communicator;
 use std::f64::consts::PI;
@@ -134,6 +134,7 @@ struct Content<'a> {
 impl Look for Content<'_> {
     type Sums = [f64; 7];
     const FIELDS: usize = FIELDS;
+    const DARK_MATTER: bool = true;
 
     fn start(&self, _: usize) -> Self::Sums {
         [0.0; 7]

@@ -111,7 +111,7 @@ fn peaks_agree_with_all_pairs() {
     let mut expected: Vec<[f64; 3]> =
         candidates.filter(|x| cells.iter().all(|y| !touch(x, y) || beats(x, y))).map(|c| c.position).collect();
     let mut found: Vec<[f64; 3]> =
-        peaks::find(&Communicator::alone(), &(&snapshot).into(), 3.0).unwrap().iter().map(|p| p.position).collect();
+        maxima::find(&Communicator::alone(), &(&snapshot).into(), 3.0).unwrap().iter().map(|p| p.position).collect();
     expected.sort_by(|x, y| x.partial_cmp(y).unwrap());
     found.sort_by(|x, y| x.partial_cmp(y).unwrap());
     assert!(found.len() > 10, "{}", found.len());
@@ -170,7 +170,7 @@ fn a_saddle_is_no_halo() {
         &Communicator::alone(),
         &(&snapshot).into(),
         &Gas::new(&snapshot),
-        &peaks::find(&Communicator::alone(), &(&snapshot).into(), 20.0).unwrap()[2..],
+        &maxima::find(&Communicator::alone(), &(&snapshot).into(), 20.0).unwrap()[2..],
         20.0,
         &options,
     );

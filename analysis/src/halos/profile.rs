@@ -8,8 +8,8 @@
 use crate::cell_fields::Gas;
 use crate::cells::{LeafCell, leaf_width_at};
 use crate::error::AnalysisError;
-use crate::friends_of_friends::FofHalo;
-use crate::halo_finder::Halo;
+use crate::halos::fof::FofHalo;
+use crate::halos::peaks::Halo;
 use crate::matter::OneFluid;
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
     use crate::cells::sum_over_leaves;
     use crate::fixture::{self, Fixture, gas};
-    use crate::halo_finder::{HaloOptions, find_halos};
+    use crate::halos::peaks::{HaloOptions, find_halos};
     use crate::sphere::visit_sphere;
 
     /// ρ = 0.5 + r0²/(r² + c²), v_r = −10 r in code units, P = ρ: density, enclosed mass, temperature and both radial

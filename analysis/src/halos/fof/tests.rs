@@ -36,16 +36,14 @@ fn groups_are_those_of_all_pairs() {
                 particles.position[axis][n] = ((particles.position[axis][n] as i32) / 6) as u32;
             }
         }
-        let linking_length = b * mean_spacing(&particles, lengths);
-        let grid = groups::grid(&particles, lengths, linking_length);
-        let found = groups::groups(&grid, linking_length, 1);
-        assert!(found.windows(2).all(|pair| pair[0].len() >= pair[1].len()));
-        let id = |&particle: &u32| particles.id[grid.number(particle as usize)];
-        assert!(found.iter().all(|group| group.is_sorted_by_key(id)));
-        let sets: BTreeSet<BTreeSet<u64>> = found.iter().map(|group| group.iter().map(id).collect()).collect();
+        let linking_length = b * mean_spacing(particles.len() as u64, lengths);
+        let found = groups::groups_by(&Communicator::alone(), &particles, lengths, linking_length, 1, &|_| Vec::new());
+        let ids = |group: &groups::Group| group.members(&particles).iter().map(|member| member.id).collect();
+        let sets: BTreeSet<BTreeSet<u64>> = found.iter().map(ids).collect();
         let expected = by_all_pairs(&particles, lengths, linking_length);
         assert!(sets == expected, "{} groups, not {}", sets.len(), expected.len());
-        assert!((3..count).contains(&sets.len()) && found[0].len() > 20, "{}", sets.len());
+        let largest = sets.iter().map(BTreeSet::len).max().unwrap();
+        assert!((3..count).contains(&sets.len()) && largest > 20, "{}", sets.len());
     }
 }
 
@@ -214,14 +212,11 @@ fn large_snapshots_take_seconds() {
         }
         particles.id.push(n as u64);
     }
-    let linking_length = 0.2 * mean_spacing(&particles, lengths);
+    let linking_length = 0.2 * mean_spacing(particles.len() as u64, lengths);
     let start = std::time::Instant::now();
-    let grid = groups::grid(&particles, lengths, linking_length);
-    let sorted = start.elapsed();
-    let groups = groups::groups(&grid, linking_length, 32);
-    let linked = start.elapsed();
-    println!("sorted {sorted:?}, {} groups {linked:?}, largest {}", groups.len(), groups[0].len());
-    drop((grid, groups));
+    let groups = groups::groups_by(&Communicator::alone(), &particles, lengths, linking_length, 32, &|_| Vec::new());
+    println!("{} groups {:?}", groups.len(), start.elapsed());
+    drop(groups);
     let mut fixture = Fixture::uniform(0.16);
     (fixture.box_length, fixture.root) = (100.0, [4; 3]);
     let snapshot = with_particles(fixture.build(), particles);

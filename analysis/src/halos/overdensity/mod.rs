@@ -3,18 +3,21 @@
 //!
 //! R is the smallest radius beyond the innermost one at which the mean density within has fallen to Δ times the reference
 //! density; M = Δ ρ_ref 4π/3 R³. The innermost radius holds eight particles; without dark matter it is the width of the
-//! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halo_finder`].
+//! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halos::peaks`].
 
 use crate::cells::{LeafCell, leaf_width_at};
-use crate::nfw;
+use crate::halos::nfw;
+use crate::messages::exchange;
 use crate::part::Part;
 use crate::particle_grid::ParticleGrid;
 use crate::sphere::{Sphere, norm};
-use crate::spheres::{Look, look_at, visit_samples};
+use crate::spheres::{Look, SPHERES, look_at, visit_samples};
 use crate::table::Table;
-use comove_sim::Cosmology;
+use bytemuck::{Pod, Zeroable};
 use comove_sim::kernels::layout::DENSITY;
 use comove_sim::parallel::Communicator;
+use comove_sim::{Cosmology, HostParticles};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -96,7 +99,7 @@ pub struct Overdensities {
     /// By definition; none where the density is not reached, or the sphere would be wider than the box.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub overdensities: BTreeMap<MassDefinition, Option<Overdensity>>,
-    /// R200c over the scale radius of the NFW profile that fits the dark matter within best (`nfw.rs`); none with fewer
+    /// R200c over the scale radius of the NFW profile that fits the dark matter within best; none with fewer
     /// than 100 particles there, or where cells are too wide.
     #[serde(default)]
     pub concentration_200c: Option<f64>,
@@ -152,12 +155,9 @@ const SHELLS: usize = 512;
 const SOFTENED: f64 = 2.0;
 
 /// The spheres about centres, on all ranks: collective.
-///
-/// * `grid`: of the dark matter, if there is any, in code length
 pub(crate) fn measure(
     communicator: &Communicator,
     part: &Part,
-    grid: Option<&ParticleGrid>,
     probes: &[Probe],
     samples: usize,
 ) -> Vec<Overdensities> {
@@ -166,25 +166,33 @@ pub(crate) fn measure(
     let densities = SPHERICAL.map(|definition| definition.density(&cosmology, header.a).expect("by a density"));
     let units = header.units();
     let (mass_unit, velocity_unit) = (units.mass_msun_h(), units.velocity_km_s(header.a));
-    let largest = part.snapshot.box_lengths().into_iter().fold(f64::INFINITY, f64::min) / 2.0;
+    let particles = part.snapshot.state.particles.as_ref().zip(header.dark_matter);
+    let lengths = part.snapshot.box_lengths();
+    let grid = particles.map(|(own, stated)| (own, ParticleGrid::for_spheres(own, lengths, stated.particles)));
+    // of several ranks each has the particles of as many spheres as it looks at together
+    let at_once = if communicator.size() == 1 { probes.len() } else { SPHERES * communicator.size() };
+    let largest = lengths.into_iter().fold(f64::INFINITY, f64::min) / 2.0;
     let widths: Vec<f64> = probes.iter().map(|probe| leaf_width_at(part, probe.centre)).collect();
     let mut reaches: Vec<f64> =
         probes.iter().zip(&widths).map(|(probe, width)| probe.radius.max(*width).min(largest)).collect();
     let mut found = vec![Overdensities::default(); probes.len()];
     let mut growing: Vec<usize> = (0..probes.len()).collect();
     while !growing.is_empty() {
-        let spheres: Vec<Sphere> =
-            growing.iter().map(|&n| Sphere { centre: probes[n].centre, radius: reaches[n] }).collect();
-        let widths: Vec<f64> = growing.iter().map(|&n| widths[n]).collect();
-        let ends: Vec<bool> = growing.iter().map(|&n| reaches[n] >= largest).collect();
-        let look = Matter { grid, spheres: &spheres, widths: &widths, ends: &ends, densities, samples };
-        let results = look_at(communicator, part, &spheres, &look);
         let mut unfinished = Vec::new();
-        for (&n, numbers) in growing.iter().zip(results) {
-            match numbers.split_last() {
-                None => unfinished.push(n),
-                Some((concentration, spheres)) => {
-                    found[n] = described(spheres, *concentration, &densities, [mass_unit, velocity_unit]);
+        for some in growing.chunks(at_once) {
+            let spheres: Vec<Sphere> =
+                some.iter().map(|&n| Sphere { centre: probes[n].centre, radius: reaches[n] }).collect();
+            let widths: Vec<f64> = some.iter().map(|&n| widths[n]).collect();
+            let ends: Vec<bool> = some.iter().map(|&n| reaches[n] >= largest).collect();
+            let particles = grid.as_ref().map(|(own, grid)| Particles::new(communicator, (own, grid), &spheres));
+            let look = Matter { particles, spheres: &spheres, widths: &widths, ends: &ends, densities, samples };
+            let results = look_at(communicator, part, &spheres, &look);
+            for (&n, numbers) in some.iter().zip(results) {
+                match numbers.split_last() {
+                    None => unfinished.push(n),
+                    Some((concentration, spheres)) => {
+                        found[n] = described(spheres, *concentration, &densities, [mass_unit, velocity_unit]);
+                    }
                 }
             }
         }
@@ -222,9 +230,83 @@ fn volume(radius: f64) -> f64 {
     4.0 / 3.0 * PI * radius.powi(3)
 }
 
+/// A particle of a sphere.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Near {
+    /// Distance from the centre in code length.
+    r: f64,
+    id: u64,
+    /// Velocity in code units.
+    velocity: [f64; 3],
+}
+
+/// The particles of spheres.
+struct Particles<'a> {
+    particles: &'a HostParticles,
+    grid: &'a ParticleGrid,
+    /// Of several ranks: their number, and the particles of every `ranks`-th sphere, which this rank looks at.
+    sent: Option<(usize, Vec<Vec<Near>>)>,
+}
+
+impl<'a> Particles<'a> {
+    /// Collects the particles of each sphere on the rank that looks at it: collective.
+    fn new(
+        communicator: &Communicator,
+        (particles, grid): (&'a HostParticles, &'a ParticleGrid),
+        spheres: &[Sphere],
+    ) -> Self {
+        let (rank, ranks) = (communicator.rank(), communicator.size());
+        if ranks == 1 {
+            return Self { particles, grid, sent: None };
+        }
+        let mut lists: Vec<Vec<Near>> = spheres.par_iter().map(|sphere| near(particles, grid, sphere)).collect();
+        let of_rank = |rank: usize| (rank..spheres.len()).step_by(ranks);
+        let counts = (0..ranks).map(|other| of_rank(other).map(|n| lists[n].len() as u64).collect()).collect();
+        let to = (0..ranks).map(|other| of_rank(other).flat_map(|n| std::mem::take(&mut lists[n])).collect()).collect();
+        let (counts, came) = (exchange(communicator, counts), exchange(communicator, to));
+        let mut own = vec![Vec::new(); of_rank(rank).len()];
+        for (counts, came) in counts.iter().zip(&came) {
+            let mut came: &[Near] = came;
+            for (own, &count) in own.iter_mut().zip(counts) {
+                let (of_sphere, rest) = came.split_at(count as usize);
+                own.extend_from_slice(of_sphere);
+                came = rest;
+            }
+        }
+        Self { particles, grid, sent: Some((ranks, own)) }
+    }
+
+    /// Mass of each in code units.
+    fn mass(&self) -> f64 {
+        self.particles.particle_mass
+    }
+
+    /// The particles of sphere `n`, sorted by distance, then by identity.
+    fn of(&self, n: usize, sphere: &Sphere) -> Vec<Near> {
+        let mut found = match &self.sent {
+            Some((ranks, lists)) => lists[n / ranks].clone(),
+            None => near(self.particles, self.grid, sphere),
+        };
+        found.sort_unstable_by(|x, y| x.r.total_cmp(&y.r).then(x.id.cmp(&y.id)));
+        found
+    }
+}
+
+/// The particles of a grid in a sphere, unsorted.
+fn near(particles: &HostParticles, grid: &ParticleGrid, sphere: &Sphere) -> Vec<Near> {
+    let mut found = Vec::new();
+    grid.visit_sphere(sphere.centre, sphere.radius, |particle, r| {
+        let number = grid.number(particle);
+        let velocity = particles.velocity.each_ref().map(|column| f64::from(column[number]));
+        found.push(Near { r, id: particles.id[number], velocity });
+    });
+    found
+}
+
 /// Where the mean density of all matter about a centre falls below given ones.
 struct Matter<'a> {
-    grid: Option<&'a ParticleGrid<'a>>,
+    particles: Option<Particles<'a>>,
     spheres: &'a [Sphere],
     /// Of the centres' cells.
     widths: &'a [f64],
@@ -266,15 +348,8 @@ impl Look for Matter<'_> {
         let edge = |shell: usize| self.spheres[n].radius * (shell + 1) as f64 / SHELLS as f64;
         let gas = gas.into_iter().enumerate().filter(|(_, [_, volume])| *volume > 0.0);
         let gas: Vec<(f64, f64, f64)> = gas.map(|(shell, [mass, volume])| (edge(shell), mass, volume)).collect();
-        let mut particles: Vec<(f64, u64, usize)> = Vec::new();
-        if let Some(grid) = self.grid {
-            let Sphere { centre, radius } = self.spheres[n];
-            grid.visit_sphere(centre, radius, |particle, r| {
-                let number = grid.number(particle);
-                particles.push((r, grid.particles().id[number], number));
-            });
-            particles.sort_unstable_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
-        }
+        let particles = self.particles.as_ref().map_or(Vec::new(), |particles| particles.of(n, &self.spheres[n]));
+        let particle_mass = self.particles.as_ref().map_or(0.0, Particles::mass);
         let mut crossings = [Crossing([f64::NAN; Crossing::NUMBERS]); SPHERICAL.len()];
         let mut waiting: Vec<usize> = (0..SPHERICAL.len()).collect();
         let mut within = Within::default();
@@ -282,27 +357,26 @@ impl Look for Matter<'_> {
         let (mut next_gas, mut next_particles) = (gas.iter().peekable(), particles.iter().peekable());
         while !waiting.is_empty() {
             let r = match (next_gas.peek(), next_particles.peek()) {
-                (Some(gas), particle) if particle.is_none_or(|particle| gas.0 <= particle.0) => {
+                (Some(gas), particle) if particle.is_none_or(|particle| gas.0 <= particle.r) => {
                     let &(r, mass, volume) = next_gas.next().expect("it was seen");
                     within.add_gas(mass, volume);
                     r
                 }
                 (_, Some(_)) => {
-                    let &(r, _, number) = next_particles.next().expect("it was seen");
-                    let particles = self.grid.expect("it has the particle").particles();
-                    within.add_particle(particles.velocity.each_ref().map(|column| f64::from(column[number])));
-                    r
+                    let particle = next_particles.next().expect("it was seen");
+                    within.add_particle(particle.velocity);
+                    particle.r
                 }
                 _ => break,
             };
-            let inner = match self.grid {
+            let inner = match self.particles {
                 Some(_) => within.particles < INNERMOST,
                 None => r < self.widths[n],
             };
             if inner || r == 0.0 {
                 continue;
             }
-            let mean = within.mean_density(r, self.grid);
+            let mean = within.mean_density(r, particle_mass);
             waiting.retain(|&definition| {
                 let density = self.densities[definition];
                 if mean >= density {
@@ -311,7 +385,7 @@ impl Look for Matter<'_> {
                 // what is nowhere denser has no such sphere
                 if let Some((r0, mean0)) = previous.filter(|(_, mean0)| *mean0 > density) {
                     let radius = r0 + (mean0 - density) / (mean0 - mean) * (r - r0);
-                    crossings[definition] = within.crossing(radius, self.grid);
+                    crossings[definition] = within.crossing(radius, particle_mass);
                 }
                 false
             });
@@ -327,15 +401,10 @@ impl Look for Matter<'_> {
 
 impl Matter<'_> {
     /// c200c of the particles.
-    fn concentration(
-        &self,
-        n: usize,
-        crossings: [Crossing; SPHERICAL.len()],
-        particles: &[(f64, u64, usize)],
-    ) -> Option<f64> {
+    fn concentration(&self, n: usize, crossings: [Crossing; SPHERICAL.len()], particles: &[Near]) -> Option<f64> {
         let of_definition = SPHERICAL.iter().position(|definition| *definition == MassDefinition::M200c)?;
         let Crossing([radius, ..]) = crossings[of_definition];
-        let radii = particles.iter().map(|particle| particle.0);
+        let radii = particles.iter().map(|particle| particle.r);
         radius.is_finite().then(|| nfw::concentration(radii, SOFTENED * self.widths[n], radius)).flatten()
     }
 }
@@ -370,21 +439,21 @@ impl Within {
         if self.gas_volume > 0.0 { self.gas_mass / self.gas_volume } else { 0.0 }
     }
 
-    fn particle_density(&self, r: f64, grid: Option<&ParticleGrid>) -> f64 {
-        grid.map_or(0.0, |grid| self.particles as f64 * grid.particles().particle_mass / volume(r))
+    fn particle_density(&self, r: f64, particle_mass: f64) -> f64 {
+        self.particles as f64 * particle_mass / volume(r)
     }
 
-    fn mean_density(&self, r: f64, grid: Option<&ParticleGrid>) -> f64 {
-        self.gas_density() + self.particle_density(r, grid)
+    fn mean_density(&self, r: f64, particle_mass: f64) -> f64 {
+        self.gas_density() + self.particle_density(r, particle_mass)
     }
 
-    fn crossing(&self, radius: f64, grid: Option<&ParticleGrid>) -> Crossing {
+    fn crossing(&self, radius: f64, particle_mass: f64) -> Crossing {
         let gas = self.gas_density();
         let count = self.particles as f64;
         let squares = self.velocity_square - norm(self.velocity).powi(2) / count;
         Crossing([
             radius,
-            gas / (gas + self.particle_density(radius, grid)),
+            gas / (gas + self.particle_density(radius, particle_mass)),
             if self.particles > 0 { (squares.max(0.0) / (3.0 * count)).sqrt() } else { f64::NAN },
         ])
     }
@@ -392,7 +461,6 @@ impl Within {
 
 /// For each sphere the first one before it that holds its centre; across the periodic box.
 pub(crate) fn hosts(spheres: &[([f64; 3], f64)], box_lengths: [f64; 3]) -> Vec<Option<usize>> {
-    use rayon::prelude::*;
     let widest = spheres.iter().map(|sphere| sphere.1).fold(0.0, f64::max);
     let cells = box_lengths.map(|length| ((length / widest) as usize).clamp(1, 128));
     let cell = |x: [f64; 3]| -> [usize; 3] {

@@ -5,7 +5,8 @@
 //! particles on, it might come to rest between two clumps. The scale is 1% of the particles, so that a small satellite is not
 //! the centre of its host.
 
-use crate::particle_grid::ParticleGrid;
+use super::groups::Member;
+use crate::particle_grid::{in_code_length, separation};
 use crate::sphere::norm;
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,15 +20,14 @@ const LEAST: usize = 16;
 const SMALLEST: f64 = 1e-9;
 
 /// The density maximum of a group in code length: the centre of mass of 1% of its particles, or 16, where they are densest.
-pub(super) fn density_maximum(grid: &ParticleGrid, group: &[u32]) -> [f64; 3] {
-    let anchor = group[0] as usize;
-    let offsets = group.iter().map(|&particle| grid.separation(anchor, particle as usize)).collect();
+pub(super) fn density_maximum(group: &[Member], lengths: [f64; 3]) -> [f64; 3] {
+    let anchor = group[0].position;
+    let offsets = group.iter().map(|particle| separation(anchor, particle.position, lengths)).collect();
     let enough = LEAST.max((SHARE * group.len() as f64) as usize);
     let (around, starts, side) = densest_cubes(offsets, enough);
     let spheres = starts.into_iter().map(|start| shrinking_sphere(&around, start, side, enough));
     let (centre, _) = spheres.min_by(|x, y| x.1.total_cmp(&y.1)).expect("at least one cube");
-    let lengths = grid.box_lengths();
-    let anchor = grid.position(anchor);
+    let anchor = in_code_length(anchor, lengths);
     std::array::from_fn(|a| (anchor[a] + centre[a]).rem_euclid(lengths[a]))
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::{Fixture, Random, particles_at, with_particles};
-use crate::halo_finder::{HaloOptions, find_halos};
+use crate::halos::peaks::{HaloOptions, find_halos};
 use comove_sim::Snapshot;
 
 const LENGTH: f64 = 10.0;
@@ -25,9 +25,8 @@ fn planted(centre: [f64; 3], radii: impl Iterator<Item = f64>, particle_mass: f6
 }
 
 fn about(snapshot: &Snapshot, centre: [f64; 3], radius: f64) -> Overdensities {
-    let grid = ParticleGrid::for_spheres(snapshot.state.particles.as_ref().unwrap(), [LENGTH; 3]);
     let probe = Probe { centre, radius };
-    measure(&Communicator::alone(), &snapshot.into(), Some(&grid), &[probe], 16).remove(0)
+    measure(&Communicator::alone(), &snapshot.into(), &[probe], 16).remove(0)
 }
 
 /// A ball of 4000 times the mean density across a corner: outside it the mean falls as its mass over r³, with the gas on top.

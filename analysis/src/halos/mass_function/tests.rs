@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixture::Fixture;
-use crate::friends_of_friends::{FofHalo, FofOptions};
-use crate::spherical_overdensity::{MassDefinition::*, Overdensities, Overdensity};
+use crate::halos::fof::{FofHalo, FofOptions};
+use crate::halos::overdensity::{MassDefinition::*, Overdensities, Overdensity};
 
 fn planck() -> Cosmology {
     Cosmology::flat(0.6766, 0.3111, 0.04897, 0.8102, 0.9665)
@@ -146,7 +146,7 @@ fn halos_are_counted_in_bins() {
     };
     let options = MassFunctionOptions { bins_per_decade: 1, ..MassFunctionOptions::default() };
     let found = count(M200c, options.clone());
-    assert_eq!((found.halos, found.within_others), (5, 1));
+    assert_eq!((found.halos, found.within_others, found.below_bins, found.without_mass), (5, 1, 1, 0));
     let halos: Vec<usize> = found.bins.iter().map(|bin| bin.halos).collect();
     assert_eq!(halos[..3], [2, 2, 1], "{found:?}");
     let bin = found.bins[0];
@@ -157,10 +157,12 @@ fn halos_are_counted_in_bins() {
     assert!((bin.mass_msun_h - 1.55e12).abs() < 1e3);
     // all groups count by their own masses, from another mass on
     let of_groups = count(Fof, MassFunctionOptions { min_mass_msun_h: Some(2e12), bins_per_decade: 10, ..options });
-    assert_eq!((of_groups.halos, of_groups.within_others), (4, 0));
+    assert_eq!((of_groups.halos, of_groups.within_others, of_groups.below_bins), (4, 0, 3));
+    assert_eq!(of_groups.bins[0].centre_msun_h, (of_groups.bins[0].low_msun_h * of_groups.bins[0].high_msun_h).sqrt());
     assert!(of_groups.bins[0].low_msun_h >= 2e12 && of_groups.bins[0].despali16_h3_mpc3.is_none());
     assert_eq!(of_groups.table().rows.len(), of_groups.bins.len());
-    assert_eq!(count(M500c, MassFunctionOptions::default()).halos, 0);
+    let without = count(M500c, MassFunctionOptions::default());
+    assert_eq!((without.halos, without.without_mass), (0, 7));
 }
 
 /// Without a halo there are bins as far as a prediction expects one.
@@ -206,7 +208,7 @@ fn what_cannot_be_counted_is_refused() {
     let plain = FofCatalogue { cosmology: None, ..catalogue(&[]) };
     assert!(HaloMasses::of_friends(&plain, M200m).unwrap_err().to_string().contains("need comoving coordinates"));
     let gas = Fixture::blob().build();
-    let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
+    let peaks = crate::halos::peaks::find_halos(&gas, &crate::halos::peaks::HaloOptions::default()).unwrap();
     assert!(HaloMasses::of_peaks(&peaks, Fof).unwrap_err().to_string().contains("finder: \"fof\""));
 }
 
@@ -214,8 +216,8 @@ fn what_cannot_be_counted_is_refused() {
 #[test]
 fn nothing_to_begin_with_leaves_no_bins() {
     let gas = Fixture::uniform(1.0).build();
-    let peaks = crate::halo_finder::find_halos(&gas, &crate::halo_finder::HaloOptions::default()).unwrap();
+    let peaks = crate::halos::peaks::find_halos(&gas, &crate::halos::peaks::HaloOptions::default()).unwrap();
     let none = HaloMasses::of_peaks(&peaks, M200m).unwrap();
     let found = mass_function(&none, &MassFunctionOptions::default(), &sigma).unwrap();
-    assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 8));
+    assert_eq!((found.halos, found.bins.len(), found.table().columns.len()), (0, 0, 9));
 }

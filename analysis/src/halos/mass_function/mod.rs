@@ -9,9 +9,9 @@ mod models;
 pub use models::Model;
 
 use crate::error::AnalysisError;
-use crate::friends_of_friends::FofCatalogue;
-use crate::halo_finder::HaloCatalogue;
-use crate::spherical_overdensity::{MassDefinition, Overdensities, hosts};
+use crate::halos::fof::FofCatalogue;
+use crate::halos::overdensity::{MassDefinition, Overdensities, hosts};
+use crate::halos::peaks::HaloCatalogue;
 use crate::table::{Column, Record, Table};
 use comove_sim::{Cosmology, Units};
 use rayon::prelude::*;
@@ -24,7 +24,7 @@ use std::f64::consts::PI;
 pub struct MassFunctionOptions {
     /// What the mass of a halo is: within a density, or of friends of friends.
     pub definition: MassDefinition,
-    /// Bins per factor of ten in mass; their edges are at whole powers of ten.
+    /// Bins per factor of ten in mass; an edge lies at every power of ten.
     pub bins_per_decade: usize,
     /// Mass of the lightest halos that count, in particles; of a snapshot without dark matter all count.
     pub min_particles: usize,
@@ -69,6 +69,8 @@ pub struct HaloMasses {
     masses_msun_h: Vec<f64>,
     /// Left out because they lie within others.
     within_others: usize,
+    /// Left out because they have no mass of the definition.
+    without_mass: usize,
 }
 
 /// A sphere about a halo's centre: position, radius, mass.
@@ -87,6 +89,7 @@ impl HaloMasses {
             particle_mass_msun_h: Some(catalogue.particle_mass_msun_h),
             masses_msun_h: Vec::new(),
             within_others: 0,
+            without_mass: 0,
         };
         if definition == MassDefinition::Fof {
             return Ok(Self { masses_msun_h: catalogue.halos.iter().map(|halo| halo.mass_msun_h).collect(), ..none });
@@ -110,6 +113,7 @@ impl HaloMasses {
             particle_mass_msun_h: catalogue.particle_mass_msun_h,
             masses_msun_h: Vec::new(),
             within_others: 0,
+            without_mass: 0,
         };
         Ok(none.with(definition, catalogue.halos.iter().map(|halo| (halo.position_mpc_h, &halo.spheres))))
     }
@@ -120,7 +124,12 @@ impl HaloMasses {
     }
 
     /// With the halos at these centres that lie in no heavier one.
-    fn with<'a>(self, definition: MassDefinition, halos: impl Iterator<Item = ([f64; 3], &'a Overdensities)>) -> Self {
+    fn with<'a>(
+        self,
+        definition: MassDefinition,
+        halos: impl ExactSizeIterator<Item = ([f64; 3], &'a Overdensities)>,
+    ) -> Self {
+        let all = halos.len();
         let sphere = |(centre, spheres): ([f64; 3], &Overdensities)| {
             let sphere = spheres.of(definition)?;
             Some((centre, sphere.radius_mpc_h, sphere.mass_msun_h))
@@ -131,7 +140,8 @@ impl HaloMasses {
         let hosts = hosts(&shapes, self.box_mpc_h);
         let masses_msun_h: Vec<f64> =
             spheres.iter().zip(&hosts).filter(|(_, host)| host.is_none()).map(|(sphere, _)| sphere.2).collect();
-        Self { within_others: spheres.len() - masses_msun_h.len(), masses_msun_h, ..self }
+        let within_others = spheres.len() - masses_msun_h.len();
+        Self { within_others, without_mass: all - spheres.len(), masses_msun_h, ..self }
     }
 }
 
@@ -147,6 +157,8 @@ pub struct MassBin {
     pub low_msun_h: f64,
     /// Upper edge in Msun/h.
     pub high_msun_h: f64,
+    /// Middle of the bin in log M, in Msun/h, for the abscissa of the predictions.
+    pub centre_msun_h: f64,
     /// Mean mass of the halos in Msun/h; of an empty bin its middle in log M.
     pub mass_msun_h: f64,
     /// Halos.
@@ -166,7 +178,7 @@ pub struct MassBin {
 pub struct MassFunction {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: MassFunctionOptions,
     /// The background.
     pub cosmology: Cosmology,
@@ -174,8 +186,12 @@ pub struct MassFunction {
     pub volume_mpc3_h3: f64,
     /// Mass that a particle of dark matter stands for in Msun/h.
     pub particle_mass_msun_h: Option<f64>,
-    /// Halos that count.
+    /// Halos in the bins.
     pub halos: usize,
+    /// Halos lighter than the lowest bin.
+    pub below_bins: usize,
+    /// Halos left out because they have no mass of this definition.
+    pub without_mass: usize,
     /// Halos left out because their centres lie within heavier ones.
     pub within_others: usize,
     /// From small masses to the largest, or to where a prediction expects one halo.
@@ -212,7 +228,9 @@ pub fn mass_function(
         cosmology: halos.cosmology,
         volume_mpc3_h3: volume,
         particle_mass_msun_h: halos.particle_mass_msun_h,
+        below_bins: masses.len() - bins.iter().map(|bin| bin.halos).sum::<usize>(),
         halos: bins.iter().map(|bin| bin.halos).sum(),
+        without_mass: halos.without_mass,
         within_others: halos.within_others,
         bins,
     };
@@ -247,6 +265,7 @@ pub fn mass_function(
             MassBin {
                 low_msun_h: low,
                 high_msun_h: high,
+                centre_msun_h: (low * high).sqrt(),
                 mass_msun_h: if inside.is_empty() { (low * high).sqrt() } else { inside.iter().sum::<f64>() / number },
                 halos: inside.len(),
                 dn_dlnm_h3_mpc3: number / (volume * width),
@@ -314,9 +333,10 @@ impl Linear {
 
 impl Record for MassFunction {
     fn table(&self) -> Table {
-        let columns: [Column<'_, MassBin>; 8] = [
+        let columns: [Column<'_, MassBin>; 9] = [
             ("low_msun_h", |bin| bin.low_msun_h.into()),
             ("high_msun_h", |bin| bin.high_msun_h.into()),
+            ("centre_msun_h", |bin| bin.centre_msun_h.into()),
             ("mass_msun_h", |bin| bin.mass_msun_h.into()),
             ("halos", |bin| bin.halos.into()),
             ("dn_dlnm_h3_mpc3", |bin| bin.dn_dlnm_h3_mpc3.into()),

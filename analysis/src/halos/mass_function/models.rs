@@ -1,6 +1,6 @@
 //! Fitting formulae of the mass function: f(σ) = (M/ρ_m) dn/dlnσ⁻¹, in the mean matter density ρ_m.
 
-use crate::spherical_overdensity::{MassDefinition, virial_overdensity};
+use crate::halos::overdensity::{MassDefinition, virial_overdensity};
 use comove_sim::Cosmology;
 use std::f64::consts::PI;
 

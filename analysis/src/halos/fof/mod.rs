@@ -7,24 +7,27 @@
 //! 3. Its centre is its density maximum: uphill from where its particles are densest (`centre.rs`), the densest cell of all
 //!    matter (`uphill.rs`), so that both finders measure spheres about one centre. Its velocity is the mean of its particles.
 //! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
-//!    ([`crate::spherical_overdensity`]).
+//!    ([`crate::halos::overdensity`]).
 //!
-//! Halos are numbered by falling number of particles. Results do not depend on the order of particles, or on threads.
+//! Halos are numbered by falling number of particles. Results do not depend on the order of particles, on threads or on ranks.
 
 mod centre;
 mod groups;
 mod uphill;
 
 use crate::error::AnalysisError;
-use crate::matter::require_one_process;
+use crate::halos::overdensity::{Overdensities, Probe, measure};
+use crate::messages::{FIRST, gather_all};
 use crate::part::{Part, alone};
-use crate::particle_grid::{ParticleGrid, mean_spacing};
-use crate::spherical_overdensity::{Overdensities, Probe, measure};
+use crate::particle_grid::mean_spacing;
 use crate::table::{Column, Record, Table};
+use bytemuck::{Pod, Zeroable};
 use comove_sim::parallel::Communicator;
-use comove_sim::{Cosmology, HostParticles, Snapshot};
+use comove_sim::{Cosmology, DarkMatterHeader, HostParticles, Snapshot};
+use groups::Member;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::f64::consts::PI;
 
 /// How particles are linked.
@@ -75,7 +78,7 @@ pub struct FofHalo {
 pub struct FofCatalogue {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: FofOptions,
     /// Lengths of the box in Mpc/h.
     pub box_mpc_h: [f64; 3],
@@ -102,94 +105,113 @@ pub fn find_fof_halos(snapshot: &Snapshot, options: &FofOptions) -> Result<FofCa
 /// The same of a snapshot in parts, on the first rank: collective.
 ///
 /// # Errors
-/// As [`find_fof_halos`], and where several ranks share the snapshot.
+/// As [`find_fof_halos`].
 pub fn find_fof_halos_by(
     communicator: &Communicator,
     part: &Part,
     options: &FofOptions,
 ) -> Result<Option<FofCatalogue>, AnalysisError> {
     options.check()?;
-    let particles = particles_of(communicator, part)?;
+    let (stated, particles) = particles_of(part)?;
     let header = part.header();
     let units = header.units();
     let box_lengths = part.snapshot.box_lengths();
-    let linking_length = options.linking_length * mean_spacing(particles, box_lengths);
+    let linking_length = options.linking_length * mean_spacing(stated.particles, box_lengths);
     if box_lengths.iter().any(|length| *length < groups::LEAST_LENGTHS * linking_length) {
         let reason =
             format!("must be smaller: a side of the box must hold at least {} linking lengths", groups::LEAST_LENGTHS);
         return Err(AnalysisError::option("linking_length", options.linking_length, reason));
     }
-    let grid = groups::grid(particles, box_lengths, linking_length);
-    let groups = groups::groups(&grid, linking_length, options.min_particles);
-    let mean_dark_matter = particles.len() as f64 * particles.particle_mass / box_lengths.iter().product::<f64>();
+    // a hair more: round-off leaves no friend out
+    let reach = linking_length * (1.0 + 1e-9);
+    let near = |position: [f64; 3]| part.other_ranks_within(position, reach);
+    let groups = groups::groups_by(communicator, particles, box_lengths, linking_length, options.min_particles, &near);
+    let mean_dark_matter = stated.particles as f64 * particles.particle_mass / box_lengths.iter().product::<f64>();
     let mean_matter = match header.cosmology {
         Some(_) => 1.0,
         None => mean_dark_matter + crate::cells::mean_density_by(communicator, part),
     };
     let particle_mass = particles.particle_mass * mean_matter / mean_dark_matter;
+    let radius = |particles: u64| (particles as f64 * particle_mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt();
+    let mut found: Vec<Found> =
+        groups.par_iter().map(|group| Found::of(&group.members(particles), box_lengths)).collect();
+    drop(groups);
+    let places: Vec<_> = found.iter().map(|found| (found.centre, radius(found.particles))).collect();
+    let centres = uphill::densest_cells(communicator, part, &places);
+    found.iter_mut().zip(centres).for_each(|(found, centre)| found.centre = centre);
+    let mut found = gather_all(communicator, &found).concat();
+    found.sort_unstable_by_key(|found| (Reverse(found.particles), found.first_id));
     let velocity_unit = units.velocity_km_s(header.a);
-    let mut halos: Vec<FofHalo> = groups
-        .par_iter()
-        .map(|group| {
-            let mass = group.len() as f64 * particle_mass;
-            let (velocity, dispersion) = motion(&grid, group);
-            let radius = (mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt();
-            let densest = centre::density_maximum(&grid, group);
-            FofHalo {
-                id: 0,
-                particles: group.len(),
-                mass_msun_h: mass * units.mass_msun_h(),
-                position_mpc_h: uphill::densest_cell(part.snapshot, densest, radius),
-                radius_mpc_h: radius,
-                velocity_km_s: velocity.map(|v| v * velocity_unit),
-                dispersion_km_s: dispersion * velocity_unit,
-                spheres: Overdensities::default(),
-                parent: None,
-            }
-        })
-        .collect();
+    let halo = |found: &Found| FofHalo {
+        id: 0,
+        particles: found.particles as usize,
+        mass_msun_h: found.particles as f64 * particle_mass * units.mass_msun_h(),
+        position_mpc_h: found.centre,
+        radius_mpc_h: radius(found.particles),
+        velocity_km_s: found.velocity.map(|v| v * velocity_unit),
+        dispersion_km_s: found.dispersion * velocity_unit,
+        spheres: Overdensities::default(),
+        parent: None,
+    };
+    let mut halos: Vec<FofHalo> = found.iter().map(halo).collect();
     // an R200m is found in a sphere half as wide again as one of the group's mass, unless much more lies around it
     let probes: Vec<Probe> =
         halos.iter().map(|halo| Probe { centre: halo.position_mpc_h, radius: 1.5 * halo.radius_mpc_h }).collect();
-    let spheres = measure(communicator, part, Some(&grid), &probes, SAMPLES);
+    let spheres = measure(communicator, part, &probes, SAMPLES);
     for (halo, spheres) in halos.iter_mut().zip(spheres) {
         halo.radius_mpc_h = spheres.mean_radius().unwrap_or(halo.radius_mpc_h);
         halo.spheres = spheres;
     }
     relate(&mut halos, box_lengths);
-    let in_halos: usize = groups.iter().map(Vec::len).sum();
-    Ok(Some(FofCatalogue {
+    let in_halos: u64 = found.iter().map(|found| found.particles).sum();
+    let leads = communicator.rank() == FIRST;
+    Ok(leads.then(|| FofCatalogue {
         redshift: header.redshift(),
         options: options.clone(),
         box_mpc_h: box_lengths,
         cosmology: header.cosmology,
         particle_mass_msun_h: particle_mass * units.mass_msun_h(),
         linking_length_mpc_h: linking_length,
-        fraction_in_halos: in_halos as f64 / particles.len() as f64,
+        fraction_in_halos: in_halos as f64 / stated.particles as f64,
         halos,
     }))
 }
 
-/// The particles of a snapshot, which one rank has.
-fn particles_of<'a>(communicator: &Communicator, part: &Part<'a>) -> Result<&'a HostParticles, AnalysisError> {
+/// The header of the dark matter, and the particles of this rank.
+fn particles_of<'a>(part: &Part<'a>) -> Result<(DarkMatterHeader, &'a HostParticles), AnalysisError> {
     let Some(stated) = part.header().dark_matter else {
         let reason = "friends of friends need dark matter, and the snapshot has none; use finder: \"peaks\" for \
                       density peaks of the gas";
         return Err(AnalysisError::option("finder", "fof", reason));
     };
-    require_one_process(communicator)?;
-    part.snapshot.state.particles.as_ref().ok_or_else(|| {
-        let reason = "the particles of the snapshot were not read";
-        AnalysisError::option("particles", stated.particles, reason)
-    })
+    Ok((stated, part.particles()?))
+}
+
+/// Summary of a group that its owner sends to all ranks, in code units.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Found {
+    particles: u64,
+    first_id: u64,
+    centre: [f64; 3],
+    /// Mean velocity.
+    velocity: [f64; 3],
+    /// Velocity dispersion along one axis.
+    dispersion: f64,
+}
+
+impl Found {
+    /// Summarizes a group, sorted by identity; the centre is the density maximum of the particles.
+    fn of(group: &[Member], box_lengths: [f64; 3]) -> Self {
+        let (velocity, dispersion) = motion(group);
+        let centre = centre::density_maximum(group, box_lengths);
+        Self { particles: group.len() as u64, first_id: group[0].id, centre, velocity, dispersion }
+    }
 }
 
 /// The mean velocity of particles, and their dispersion along one axis, in code units.
-fn motion(grid: &ParticleGrid, group: &[u32]) -> ([f64; 3], f64) {
-    let velocity = |particle: &u32| {
-        let number = grid.number(*particle as usize);
-        grid.particles().velocity.each_ref().map(|column| f64::from(column[number]))
-    };
+fn motion(group: &[Member]) -> ([f64; 3], f64) {
+    let velocity = |particle: &Member| particle.velocity.map(f64::from);
     let count = group.len() as f64;
     let mut mean = [0.0; 3];
     for v in group.iter().map(velocity) {
@@ -203,7 +225,7 @@ fn motion(grid: &ParticleGrid, group: &[u32]) -> ([f64; 3], f64) {
 /// Numbers the halos, and names for each the largest larger one whose radius holds its centre.
 fn relate(halos: &mut [FofHalo], box_lengths: [f64; 3]) {
     let spheres: Vec<_> = halos.iter().map(|halo| (halo.position_mpc_h, halo.radius_mpc_h)).collect();
-    let parents = crate::spherical_overdensity::hosts(&spheres, box_lengths);
+    let parents = crate::halos::overdensity::hosts(&spheres, box_lengths);
     for (id, (halo, parent)) in halos.iter_mut().zip(parents).enumerate() {
         (halo.id, halo.parent) = (id, parent);
     }

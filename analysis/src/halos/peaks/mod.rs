@@ -1,6 +1,6 @@
 //! Spherical-overdensity halos, grown around density peaks.
 //!
-//! 1. [`peaks`]: leaf cells denser than a threshold and than every leaf cell they touch, the densest first (equal
+//! 1. [`maxima`]: leaf cells denser than a threshold and than every leaf cell they touch, the densest first (equal
 //!    densities by position: z, then y, then x).
 //! 2. Around each peak, the smallest sphere, at least one peak cell in radius, whose mean density has fallen to Δ times
 //!    the reference density ([`growth`]). Its mass is M = Δ ρ_ref 4π/3 R³.
@@ -9,28 +9,27 @@
 //!
 //! The density is that of all matter: of the gas, and of dark matter where there is some, in units of the mean density of
 //! matter. Velocities and temperatures are the gas's. About each halo's centre masses of further definitions are measured
-//! ([`crate::spherical_overdensity`]).
+//! ([`crate::halos::overdensity`]).
 //! Spheres may overlap, and mass in an overlap counts in both halos: `overlaps` counts them. Because the densest peak
 //! comes first and not the heaviest halo, a small dense halo can be accepted and later be covered by its host; it is kept,
 //! and `parent` names the heaviest halo whose sphere holds its centre. Halos are numbered by falling mass.
 
 mod claims;
 pub mod growth;
-pub mod peaks;
+pub mod maxima;
 
 use crate::cell_fields::Gas;
 use crate::error::AnalysisError;
+use crate::halos::overdensity::{Overdensities, Probe, measure};
 use crate::matter::{OneFluid, require_gas};
 use crate::messages::{FIRST, broadcast};
 use crate::part::{Part, alone};
-use crate::particle_grid::ParticleGrid;
 use crate::sphere::{norm, separation};
-use crate::spherical_overdensity::{Overdensities, Probe, measure};
 use crate::table::{Column, Record, Table};
 use claims::Claims;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, Snapshot};
-use peaks::Peak;
+use maxima::Peak;
 use serde::{Deserialize, Serialize};
 
 /// The density that Δ multiplies.
@@ -129,7 +128,7 @@ fn all() -> f64 {
 pub struct HaloCatalogue {
     /// Redshift.
     pub redshift: f64,
-    /// What was asked for.
+    /// Options of the stage.
     pub options: HaloOptions,
     /// The reference density in units of the mean density.
     pub reference_density: f64,
@@ -190,7 +189,7 @@ pub fn find_halos_by(
     let reference_density = reference_density(snapshot, options, &gas)?;
     options.check()?;
     let threshold = options.threshold();
-    let peaks = peaks::find(communicator, part, threshold * reference_density);
+    let peaks = maxima::find(communicator, part, threshold * reference_density);
     let peak_count = peaks.as_ref().map(Vec::len);
     let density = options.delta * reference_density;
     let at_once = BATCH.max(communicator.size());
@@ -232,9 +231,7 @@ pub fn find_halos_by(
     let probes = broadcast(communicator, FIRST, found.flat_map(probe).collect());
     let probe = |numbers: &[f64]| Probe { centre: [numbers[0], numbers[1], numbers[2]], radius: numbers[3] };
     let probes: Vec<Probe> = probes.chunks_exact(4).map(probe).collect();
-    let particles = whole.snapshot.state.particles.as_ref();
-    let grid = particles.map(|particles| ParticleGrid::for_spheres(particles, snapshot.box_lengths()));
-    let spheres = measure(communicator, whole, grid.as_ref(), &probes, options.samples);
+    let spheres = measure(communicator, whole, &probes, options.samples);
     for (halo, spheres) in catalogue.iter_mut().flat_map(|catalogue| &mut catalogue.halos).zip(spheres) {
         halo.spheres = spheres;
     }
