@@ -242,7 +242,8 @@ pub struct RunParameters {
     pub max_delta_a: f64,
     /// Acceleration limit: Δt ≤ `gravity_courant` √(h/g); with individual steps as `courant`.
     pub gravity_courant: f64,
-    /// Cycles of the Poisson solve on a refined level: each leaves a tenth of the error of the force.
+    /// Cycles of each Poisson solve of a refined level: each leaves a tenth of the error of the force. A solve anew takes as
+    /// many without mass sheets and as many with them.
     pub poisson_cycles: u32,
     /// How often the potential is solved again with the pseudo mass sheets at coarse–fine faces; 0: without sheets.
     pub sheet_passes: u32,
@@ -305,7 +306,7 @@ impl Default for RunParameters {
             sweep_order: SweepOrder::Xyz,
             max_delta_a: 0.01,
             gravity_courant: 0.5,
-            poisson_cycles: 4,
+            poisson_cycles: 2,
             sheet_passes: 1,
             dual_energy: true,
             eta: 1e-2,

@@ -48,12 +48,14 @@ pub struct Gravity<T> {
     isolated: bool,
 }
 
-/// The levels whose potential is solved.
+/// The levels whose potential is solved, and what the solve starts from.
 #[derive(Clone, Copy, Debug)]
 pub enum Solve {
-    /// This one and all finer ones, which are at one time ([`PoissonSolver::solve_from`]).
+    /// This one and all finer ones, which are at one time, from the coarser levels alone ([`PoissonSolver::solve_from`]).
     From(usize),
-    /// One at a time of its own, mass sheets held ([`PoissonSolver::solve_level`]).
+    /// The same, from their potential a little earlier, on the same tree.
+    Onwards(usize),
+    /// One at a time of its own, from its potential a little earlier, mass sheets held ([`PoissonSolver::solve_level`]).
     Level(usize),
 }
 
@@ -115,6 +117,7 @@ impl<T: Real> Gravity<T> {
         let coarse = coarse.map(|passed| between(phases, earlier, passed));
         match levels {
             Solve::From(base) => solver.solve_from(device, hierarchy, base, coarse.as_ref(), density, current)?,
+            Solve::Onwards(base) => solver.solve_onwards(device, hierarchy, base, coarse.as_ref(), density, current)?,
             Solve::Level(level) => solver.solve_level(device, hierarchy, level, coarse.as_ref(), density, current)?,
         };
         Ok(())

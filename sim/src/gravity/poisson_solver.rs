@@ -25,7 +25,7 @@ device_arrays! {
 /// Options, solvers and work space of the Poisson solve.
 #[derive(Debug)]
 pub struct PoissonSolver<T> {
-    /// Cycles of a level solve.
+    /// Cycles of each solve of a level.
     cycles: u32,
     /// How often the potential is solved again with mass sheets.
     sheet_passes: u32,
@@ -179,16 +179,51 @@ impl<T: Real> PoissonSolver<T> {
             self.solver.solve(&problem, self.cycles, potential);
         }
         // sheets from fine to coarse, and the potential with them, from coarse to fine
-        let finest = span.levels().end - 1;
-        let passes = if finest > base { self.sheet_passes } else { 0 };
-        for _ in 0..passes {
+        for _ in 0..self.sheet_passes_over(&span) {
             self.find_mass_sheets(&span, potential);
-            for level in span.levels() {
-                let problem = span.problem(level, self.sheets.source(density, level < finest));
-                self.solver.solve_again(&problem, self.cycles.saturating_sub(1), potential);
-            }
+            self.solve_with_sheets(&span, density, potential);
         }
         Ok(())
+    }
+
+    /// The same as [`PoissonSolver::solve_from`] on the same tree a little later: the potential and the mass sheets in hand
+    /// are the start, and new sheets are held by the solves that follow.
+    ///
+    /// # Errors
+    /// As [`PoissonSolver::solve`].
+    ///
+    /// # Panics
+    /// As [`PoissonSolver::solve`].
+    pub fn solve_onwards(
+        &mut self,
+        device: &Device,
+        hierarchy: &Hierarchy,
+        base: usize,
+        coarse: Option<&TimedPotential<T>>,
+        density: DensitySource<T>,
+        potential: &mut Buffer<T>,
+    ) -> Result<(), KernelError> {
+        self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
+        let span = Span { device, hierarchy, base, coarse };
+        self.solve_with_sheets(&span, density, potential);
+        if self.sheet_passes_over(&span) > 0 {
+            self.find_mass_sheets(&span, potential);
+        }
+        Ok(())
+    }
+
+    /// Passes of mass sheets: none where there is one level.
+    fn sheet_passes_over(&self, span: &Span<T>) -> u32 {
+        if span.levels().len() > 1 { self.sheet_passes } else { 0 }
+    }
+
+    /// Solves the levels with the sheets in hand, from the potential in hand.
+    fn solve_with_sheets(&mut self, span: &Span<T>, density: DensitySource<T>, potential: &mut Buffer<T>) {
+        for level in span.levels() {
+            let has_sheets = self.sheet_passes > 0 && level + 1 < span.levels().end;
+            let problem = span.problem(level, self.sheets.source(density, has_sheets));
+            self.solver.solve_again(&problem, self.cycles, potential);
+        }
     }
 
     /// The pseudo mass sheets, from fine to coarse.
@@ -208,7 +243,7 @@ impl<T: Real> PoissonSolver<T> {
     }
 
     /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
-    /// refined level starts from the coarser one.
+    /// refined level starts from its potential in hand, a little earlier on the same tree.
     ///
     /// - `coarse`: the coarser level's potential at that time; none for the root.
     /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
@@ -230,7 +265,7 @@ impl<T: Real> PoissonSolver<T> {
         self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
         let source = self.sheets.source(density, self.sheet_passes > 0 && level + 1 < hierarchy.tables.len());
         let problem = LevelProblem { device, hierarchy, level, coarse, source };
-        self.solver.solve(&problem, self.cycles, potential);
+        self.solver.solve_again(&problem, self.cycles, potential);
         Ok(())
     }
 }

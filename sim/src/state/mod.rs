@@ -308,7 +308,7 @@ impl<T: Real> State<T> {
             return Ok(());
         }
         self.find_matter_density(match levels {
-            Solve::From(base) => base..self.level_count(),
+            Solve::From(base) | Solve::Onwards(base) => base..self.level_count(),
             Solve::Level(level) => level..level + 1,
         });
         let Self { device, mesh, gas, dark_matter, gravity, exchange, kind, .. } = self;

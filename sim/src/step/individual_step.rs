@@ -1,5 +1,8 @@
 //! Individual time steps (subcycling): a level takes two steps for one of the next coarser level (paper, section 2.1).
 //!
+//! A step solves the potential of all levels anew at its start; within, and as long as the tree stays, solves start from the
+//! potential before, so that a step's bits depend on its start alone.
+//!
 //! A level goes first and its finer levels follow, twice with half the step. At coarse–fine boundaries they interpolate
 //! the coarser level in time: the fluid between the start and the end of its step, the potential between the times at
 //! which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
@@ -40,7 +43,7 @@ pub(crate) fn individual_step<T: Real>(
 ) -> Result<(), SimError> {
     particles::begin(state, dt);
     let mut root_step = RootStep { state, physics, clock, mean_density, diagnostics };
-    root_step.solve_synchronised(0, None, 0.0)?;
+    root_step.solve_synchronised(Solve::From(0), None, 0.0)?;
     sum_potential(root_step.state, clock.a, mean_density, root_step.diagnostics);
     root_step.advance(LevelStep { level: 0, dt, start: 0.0, within: 0.0 })
 }
@@ -204,10 +207,10 @@ impl<T: Real> RootStep<'_, T> {
         Ok(())
     }
 
-    /// Solves `base` and all finer levels, which are at the same time, and the mass sheets between them.
-    fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
+    /// Solves levels that are at the same time, and the mass sheets between them.
+    fn solve_synchronised(&mut self, levels: Solve, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
-        self.state.solve_gravity_on(Solve::From(base), coarse, self.four_pi_g(time), self.mean_density)?;
+        self.state.solve_gravity_on(levels, coarse, self.four_pi_g(time), self.mean_density)?;
         self.diagnostics.record_time(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }
@@ -217,18 +220,20 @@ impl<T: Real> RootStep<'_, T> {
     }
 
     /// The level and all finer ones have arrived at one time: regrids where it is due, and solves their potential and
-    /// mass sheets anew.
+    /// mass sheets.
     fn synchronise(&mut self, step: LevelStep) -> Result<(), SimError> {
+        let mut levels = Solve::Onwards(step.level);
         // a tree with unphysical cells stays as it is, so that they are found
         if let Some(level) = refinement::due(self.state, &self.physics.parameters, step.level)
             && self.is_valid()
         {
             let clock = self.clock.interval(step.start + step.dt).end;
             refinement::regrid(self.state, self.physics, (&clock, self.mean_density), level, None, self.diagnostics)?;
+            levels = Solve::From(step.level);
         }
         if self.has_finer(step.level) {
             let coarse = step.in_coarser_step(1.0);
-            self.solve_synchronised(step.level, coarse, step.start + step.dt)?;
+            self.solve_synchronised(levels, coarse, step.start + step.dt)?;
         }
         Ok(())
     }
