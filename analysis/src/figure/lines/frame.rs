@@ -331,12 +331,13 @@ impl Frame {
         let counted = |spot: Spot| {
             let end = |a: usize| spot.corner[a] + spot.size[a] + LEGEND_MARGIN;
             let clip = Clip { low: spot.corner.map(|c| c - LEGEND_MARGIN), high: [end(0), end(1)] };
-            let covered = |((curve, points), ends): ((&Curve, &Vec<[f64; 2]>), &Vec<[f64; 2]>)| {
-                let points_inside = points.iter().chain(ends).filter(|p| clip.holds(**p)).count();
+            let covered = |n: usize| {
+                let (curve, points) = (&panel.curves[n], &drawn[n]);
+                let points_inside = points.iter().chain(&bar_ends[n]).filter(|p| clip.holds(**p)).count();
                 let is_line = curve.style != Style::Points && points_inside == 0;
                 points_inside + if is_line { clip.polyline(points).len() } else { 0 }
             };
-            Spot { covered: panel.curves.iter().zip(&drawn).zip(&bar_ends).map(covered).sum(), ..spot }
+            Spot { covered: (0..drawn.len()).map(covered).sum(), ..spot }
         };
         let fits = |columns: &usize| *columns == fewest || spot(*columns, [false; 2]).size[0] < high[0] - low[0] - 8.0;
         let corners = [[true, false], [false, false], [false, true], [true, true]];
