@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Parameters that a name holds though fewer would do to tell a stage from others.
 const SHOWN: usize = 3;
 
+/// Named stages that are read, up to which a name shows them all.
+const FEW: usize = 2;
+
 /// Characters of a parameter's value beyond which it is only shown where nothing else tells stages apart.
 const SHORT: usize = 24;
 
@@ -132,7 +135,10 @@ impl Marks {
                 None => others.push(theirs),
             }
         }
-        named.into_iter().for_each(|name| marks.add("", name));
+        // the names of many runs are longer than what they tell
+        if named.len() <= FEW {
+            named.into_iter().for_each(|name| marks.add("", name));
+        }
         let mut outside = if with_extent { leaves(&stage.extent()) } else { BTreeMap::new() };
         // the texts of expressions stand among the shown parameters
         outside.retain(|key, _| !key.starts_with(EXPRESSIONS));

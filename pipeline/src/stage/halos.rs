@@ -127,8 +127,10 @@ impl Stage for Halos {
             section.text = format!("{}: {}.", heading(&found_by), self.describe_with(&found_by));
             files.extend(work.write_record(&format!("halos_{}", now.tag()), &catalogue)?);
             let mut table = catalogue.table();
-            let caption =
-                format!("{now}: {} halos, the heaviest {} listed", table.rows.len(), table.rows.len().min(LISTED));
+            let caption = match table.rows.len() {
+                1 => format!("{now}: one halo"),
+                halos => format!("{now}: {halos} halos, the heaviest {} listed", halos.min(LISTED)),
+            };
             table.rows.truncate(LISTED);
             section.record(caption, &table);
             let mut profiles = Vec::new();

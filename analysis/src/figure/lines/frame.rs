@@ -1,6 +1,6 @@
 //! A frame: axes, curves and legend of a panel.
 
-use super::{Curve, LegendPlace, Panel, Style};
+use super::{Curve, LegendPlace, Mark, Panel, Style};
 use crate::figure::axis::{Scale, Tick};
 use crate::figure::clip::Clip;
 use crate::figure::text::{width, wrap};
@@ -160,14 +160,9 @@ impl Frame {
     pub(super) fn draw(&self, figure: &mut Figure, panel: &Panel, x_labels: bool) {
         let Clip { low, high } = self.clip;
         self.axes(figure, x_labels);
-        for mark in panel.marks.iter().filter(|m| (0.0..=1.0).contains(&self.x.place(m.x))) {
+        for mark in self.marks(panel) {
             let x = self.at_x(mark.x);
             figure.lines(vec![vec![[x, low[1]], [x, high[1]]]], FAINT, AXIS_WIDTH, Dash::Dashed);
-            let right = x + 5.0 + width(&mark.label) < high[0];
-            let (offset, align) = if right { (3.0, Align::Left) } else { (-3.0, Align::Right) };
-            if !mark.label.is_empty() {
-                figure.text([x + offset, high[1] - 7.0], &mark.label, FAINT, align);
-            }
         }
         for (n, curve) in panel.curves.iter().enumerate() {
             self.band(figure, curve, panel.look(n).0);
@@ -176,6 +171,7 @@ impl Frame {
             let (colour, dash) = panel.look(n);
             self.curve(figure, curve, colour, dash);
         }
+        self.mark_labels(figure, panel);
         figure.outline(low, high, INK, AXIS_WIDTH);
         self.legend(figure, panel);
         if x_labels && !panel.x_label.is_empty() {
@@ -184,6 +180,23 @@ impl Frame {
         if !panel.y_label.is_empty() {
             let lines = wrap(&panel.y_label, high[1] - low[1]);
             figure.upright([low[0] - self.tick_room() - 4.5, (low[1] + high[1]) / 2.0], &lines, INK);
+        }
+    }
+
+    /// The marks between the ends of the lower axis.
+    fn marks<'a>(&self, panel: &'a Panel) -> impl Iterator<Item = &'a Mark> {
+        panel.marks.iter().filter(|mark| (0.0..=1.0).contains(&self.x.place(mark.x)))
+    }
+
+    /// The labels of the marks, readable over curves.
+    fn mark_labels(&self, figure: &mut Figure, panel: &Panel) {
+        let high = self.clip.high;
+        for mark in self.marks(panel).filter(|mark| !mark.label.is_empty()) {
+            let (x, y, length) = (self.at_x(mark.x), high[1] - 7.0, width(&mark.label));
+            let left = if x + 5.0 + length < high[0] { x + 3.0 } else { x - 3.0 - length };
+            let corners = [[left - 1.0, y - 0.5 * LINE], [left + length + 1.0, y + 0.5 * LINE]];
+            figure.rectangle(corners[0], corners[1], WHITE.opacity(0.85));
+            figure.text([left, y], &mark.label, FAINT, Align::Left);
         }
     }
 
@@ -310,15 +323,21 @@ impl Frame {
         }
         let places = |curve: &Curve| curve.points.iter().map(|p| self.at(*p)).collect();
         let drawn: Vec<Vec<[f64; 2]>> = panel.curves.iter().map(places).collect();
+        let bar_ends = |curve: &Curve| -> Vec<[f64; 2]> {
+            let bars = curve.points.iter().zip(&curve.bars);
+            bars.flat_map(|([x, y], bar)| [[*x, y - bar], [*x, y + bar]]).map(|end| self.at(end)).collect()
+        };
+        let bar_ends: Vec<Vec<[f64; 2]>> = panel.curves.iter().map(bar_ends).collect();
         let counted = |spot: Spot| {
             let end = |a: usize| spot.corner[a] + spot.size[a] + LEGEND_MARGIN;
             let clip = Clip { low: spot.corner.map(|c| c - LEGEND_MARGIN), high: [end(0), end(1)] };
-            let covered = |(curve, points): (&Curve, &Vec<[f64; 2]>)| {
-                let points_inside = points.iter().filter(|p| clip.holds(**p)).count();
+            let covered = |n: usize| {
+                let (curve, points) = (&panel.curves[n], &drawn[n]);
+                let points_inside = points.iter().chain(&bar_ends[n]).filter(|p| clip.holds(**p)).count();
                 let is_line = curve.style != Style::Points && points_inside == 0;
                 points_inside + if is_line { clip.polyline(points).len() } else { 0 }
             };
-            Spot { covered: panel.curves.iter().zip(&drawn).map(covered).sum(), ..spot }
+            Spot { covered: (0..drawn.len()).map(covered).sum(), ..spot }
         };
         let fits = |columns: &usize| *columns == fewest || spot(*columns, [false; 2]).size[0] < high[0] - low[0] - 8.0;
         let corners = [[true, false], [false, false], [false, true], [true, true]];

@@ -18,7 +18,8 @@ pub(super) fn facts(recipe: &Recipe, history: &History) -> Vec<(String, String)>
         fact("last process", process.clone());
         if let Some(Host { processor, threads, memory, instructions, system, hdf5, compiler }) = machine {
             let memory = memory.map_or("unknown".into(), |bytes| format!("{:.1} GiB", bytes / GIB));
-            fact("processor", format!("{processor}, {threads} threads, instructions {instructions}"));
+            let threads = if *threads == 1 { "one thread".into() } else { format!("{threads} threads") };
+            fact("processor", format!("{processor}, {threads}, instructions {instructions}"));
             fact("memory", memory);
             fact("system", system.clone());
             fact("HDF5", hdf5.clone());
