@@ -4,7 +4,7 @@ use crate::density_pdf::density_pdf_by;
 use crate::error::AnalysisError;
 use crate::fixture::{Fixture, Random, gas, norm, particles_at, random_particles, separation, with_particles};
 use crate::halos::fof::{FofOptions, find_fof_halos_by};
-use crate::halos::mass_function::{HaloMasses, MassFunctionOptions, mass_function};
+use crate::halos::mass_function::{HaloMasses, MassFunction, MassFunctionOptions, mass_function};
 use crate::halos::overdensity::MassDefinition;
 use crate::halos::peaks::{Centre, HaloOptions, find_halos, find_halos_by};
 use crate::halos::profile::{ProfileOptions, halo_profiles_by};
@@ -198,6 +198,11 @@ fn slices_and_projections() {
     }
 }
 
+/// The mass function without predictions, on the rank that has the halos.
+fn counts(masses: Option<HaloMasses>) -> Result<Option<MassFunction>, AnalysisError> {
+    masses.map(|masses| mass_function(&masses, &MassFunctionOptions::default(), &|_| None)).transpose()
+}
+
 /// Friends of friends across parts and faces of the box, with spherical masses, profiles and mass function.
 #[test]
 fn friends_of_friends() {
@@ -210,9 +215,7 @@ fn friends_of_friends() {
         let halos: Vec<_> = found.iter().flat_map(|found| &found.halos).map(Into::into).collect();
         let profiles = halo_profiles_by(communicator, part, &matter, &halos, &ProfileOptions::default())?;
         let masses = found.as_ref().map(|found| HaloMasses::of_friends(found, MassDefinition::Fof)).transpose()?;
-        let counted =
-            masses.map(|masses| mass_function(&masses, &MassFunctionOptions::default(), &|_| None)).transpose()?;
-        Ok(found.zip(profiles).zip(counted))
+        Ok(found.zip(profiles).zip(counts(masses)?))
     });
 }
 
@@ -276,9 +279,7 @@ fn density_peaks_of_all_matter() {
         let halos: Vec<_> = found.iter().flat_map(|found| &found.halos).map(Into::into).collect();
         let profiles = halo_profiles_by(communicator, part, &matter, &halos, &ProfileOptions::default())?;
         let masses = found.as_ref().map(|found| HaloMasses::of_peaks(found, MassDefinition::M200m)).transpose()?;
-        let counted =
-            masses.map(|masses| mass_function(&masses, &MassFunctionOptions::default(), &|_| None)).transpose()?;
-        Ok(found.zip(profiles).zip(counted))
+        Ok(found.zip(profiles).zip(counts(masses)?))
     });
 }
 

@@ -23,7 +23,7 @@ pub(crate) trait Look: Sync {
     /// The first fields of the fluid that it wants to know.
     const FIELDS: usize;
 
-    /// Whether `add` reads the density of dark matter; if not, cells of other ranks have 0 there.
+    /// Whether `add` uses the density of dark matter; if not, that density is 0 in cells from other ranks.
     const DARK_MATTER: bool = false;
 
     /// Nothing yet, of sphere `n`.

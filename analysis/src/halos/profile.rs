@@ -123,7 +123,7 @@ pub struct Shell {
     pub temperature_k: Option<f64>,
     /// Mass-weighted peculiar radial velocity of the gas in km/s, relative to the halo's mean velocity.
     pub radial_velocity_km_s: Option<f64>,
-    /// The same with the Hubble flow: plus a H r.
+    /// Mass-weighted radial velocity of the gas in km/s with the Hubble flow a H r.
     pub radial_velocity_with_hubble_km_s: Option<f64>,
     /// Mass within the outer edge in Msun/h.
     pub enclosed_mass_msun_h: f64,

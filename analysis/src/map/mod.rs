@@ -69,8 +69,8 @@ pub struct MapOptions {
     pub width_mpc_h: Option<f64>,
     /// Depth of a projection in Mpc/h; by default that of the box.
     pub depth_mpc_h: Option<f64>,
-    /// Pixels along the width. By default 960 for a projection; for a slice as many as show the finest cells that it cuts,
-    /// from 960 to 2048. In a slice a cell smaller than a pixel fills one.
+    /// Pixels along the width. By default a projection has 960; a slice has 960 to 2048, enough to resolve the finest cells
+    /// that it cuts. A smaller cell fills one pixel of a slice.
     pub pixels: Option<usize>,
     /// Whether the outlines of the leaf patches are collected, and drawn.
     pub patches: bool,

@@ -1,6 +1,6 @@
 //! Distances of particles to their neighbours, by a k-d tree (Bentley 1975): the median along the longest side cuts a cell in
-//! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored. Each of
-//! several ranks has a tree of its own particles, and queries the ranks whose mesh a sphere about a particle reaches.
+//! two and is in neither half, so that the cells of the tree follow from the order of particles and are not stored. Every rank
+//! builds a tree of its own particles. Where the sphere of neighbours reaches the mesh of other ranks, it queries them.
 //!
 //! Distances and the order of particles do not depend on the order in which particles come.
 

@@ -67,16 +67,16 @@ impl Node {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both have the same results, by their options and those of what they read.
-    fn does_the_same(&self, other: &Self) -> bool {
-        let (stage, as_stage) = (self.stage(), other.stage());
-        let alike = |(input, as_input): (&Self, &Self)| input.does_the_same(as_input);
+    /// Whether two stages, and all that they read, have equal options and files, and so equal results.
+    fn equals(&self, other: &Self) -> bool {
+        let inputs_equal = || {
+            self.inputs().len() == other.inputs().len()
+                && self.inputs().iter().zip(other.inputs()).all(|(one, other)| one.equals(other))
+        };
         self.is(other)
-            || stage.kind() == as_stage.kind()
-                && stage.parameters() == as_stage.parameters()
-                && stage.files() == as_stage.files()
-                && self.inputs().len() == other.inputs().len()
-                && self.inputs().iter().zip(other.inputs()).all(alike)
+            || has_equal_options(self.stage(), other.stage())
+                && self.stage().files() == other.stage().files()
+                && inputs_equal()
     }
 }
 
@@ -116,10 +116,16 @@ impl Campaign {
         let named = |stage: &&Node| stage.stage().as_run().is_some() && stage.name().is_some();
         let runs: Vec<&Node> = self.stages.iter().filter(named).collect();
         let is_repeated = |(n, run): &(usize, &&Node)| {
-            runs[..*n].iter().any(|other| other.name() == run.name() && !other.does_the_same(run))
+            runs[..*n].iter().any(|other| other.name() == run.name() && !other.equals(run))
         };
         runs.iter().enumerate().find(is_repeated).and_then(|(_, run)| run.name())
     }
+}
+
+/// Whether two stages have equal kinds, labels and parameters, so that only their inputs can differ.
+fn has_equal_options(one: &dyn Stage, other: &dyn Stage) -> bool {
+    let options = |stage: &dyn Stage| (stage.kind(), stage.label(), stage.parameters());
+    options(one) == options(other)
 }
 
 /// Appends what `node` needs, then `node`, each once. A graph built from values cannot have cycles.

@@ -2,7 +2,7 @@
 
 use super::deferred::own_name;
 use super::resolver::Path;
-use super::{Campaign, CampaignResolver};
+use super::{Campaign, CampaignResolver, has_equal_options};
 use crate::error::PipelineError;
 use crate::ledger::{DIGITS, History};
 use crate::recipe::error::nearest;
@@ -85,10 +85,9 @@ impl Choice {
 /// Whether two stages have one fingerprint.
 fn is_same(walk: &CampaignResolver<'_>, n: usize, other: usize) -> bool {
     let fingerprint = |n: usize| walk.resolved(n).map(|resolved| resolved.fingerprint.as_str());
-    let own = |n: usize| (walk.stage(n).kind(), walk.stage(n).label(), walk.stage(n).parameters());
     match (fingerprint(n), fingerprint(other)) {
         (Some(one), Some(other)) => one == other,
-        _ => own(n) == own(other) && walk.inputs(n) == walk.inputs(other),
+        _ => has_equal_options(walk.stage(n), walk.stage(other)) && walk.inputs(n) == walk.inputs(other),
     }
 }
 

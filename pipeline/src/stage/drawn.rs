@@ -171,7 +171,7 @@ impl Drawn {
         let wrong = plots.iter().try_for_each(Plot::check_text).map_err(|wrong| format!("{PLOT}.{wrong}"));
         wrong.map_err(of_text)?;
         // points may be missing from other data
-        let wrong = plots.iter().try_for_each(Plot::check).map_err(|wrong| format!("{PLOT}.{wrong}"));
+        let wrong = plots.iter().try_for_each(Plot::check_data).map_err(|wrong| format!("{PLOT}.{wrong}"));
         wrong.map_err(|message| (Cause::Data, message))?;
         for names in [tables.iter().map(|t| &t.name).collect::<Vec<_>>(), plots.iter().map(|p| &p.name).collect()] {
             let twice = names.iter().enumerate().find(|(n, name)| names[..*n].contains(name));
@@ -275,7 +275,11 @@ impl Plot {
 
     /// Whether it can be drawn.
     pub(crate) fn check(&self) -> Result<(), String> {
-        self.check_text()?;
+        self.check_text().and_then(|()| self.check_data())
+    }
+
+    /// What is wrong with it where some data are missing, besides [`Plot::check_text`].
+    fn check_data(&self) -> Result<(), String> {
         for (n, curve) in self.curves.iter().enumerate() {
             let (bars, points) = (curve.bars.len(), curve.points.len());
             if bars != 0 && bars != points {
@@ -284,8 +288,6 @@ impl Plot {
             if let Some(bar) = curve.bars.iter().find(|bar| **bar < 0.0) {
                 return Err(format!("curves[{n}].bars: {bar} is negative; give the half height"));
             }
-        }
-        for (n, curve) in self.curves.iter().enumerate() {
             let (bands, points) = (curve.band.len(), curve.points.len());
             if bands != 0 && bands != points {
                 return Err(format!("curves[{n}].band: {bands} pairs [low, high] for {points} points"));

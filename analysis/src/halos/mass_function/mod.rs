@@ -24,7 +24,7 @@ use std::f64::consts::PI;
 pub struct MassFunctionOptions {
     /// What the mass of a halo is: within a density, or of friends of friends.
     pub definition: MassDefinition,
-    /// Bins per factor of ten in mass; an edge lies at every power of ten.
+    /// Bins per factor of ten in mass; every power of ten is an edge.
     pub bins_per_decade: usize,
     /// Mass of the lightest halos that count, in particles; of a snapshot without dark matter all count.
     pub min_particles: usize,
@@ -82,15 +82,8 @@ impl HaloMasses {
     /// # Errors
     /// [`AnalysisError::Option`] in non-comoving coordinates.
     pub fn of_friends(catalogue: &FofCatalogue, definition: MassDefinition) -> Result<Self, AnalysisError> {
-        let none = Self {
-            redshift: catalogue.redshift,
-            cosmology: comoving(catalogue.cosmology)?,
-            box_mpc_h: catalogue.box_mpc_h,
-            particle_mass_msun_h: Some(catalogue.particle_mass_msun_h),
-            masses_msun_h: Vec::new(),
-            within_others: 0,
-            without_mass: 0,
-        };
+        let FofCatalogue { redshift, cosmology, box_mpc_h, particle_mass_msun_h, .. } = *catalogue;
+        let none = Self::none(redshift, cosmology, box_mpc_h, Some(particle_mass_msun_h))?;
         if definition == MassDefinition::Fof {
             return Ok(Self { masses_msun_h: catalogue.halos.iter().map(|halo| halo.mass_msun_h).collect(), ..none });
         }
@@ -106,16 +99,23 @@ impl HaloMasses {
             let reason = "needs friends-of-friends halos, and these are density peaks; set finder: \"fof\" in halos";
             return Err(AnalysisError::option("definition", "fof", reason));
         }
-        let none = Self {
-            redshift: catalogue.redshift,
-            cosmology: comoving(catalogue.cosmology)?,
-            box_mpc_h: catalogue.box_mpc_h,
-            particle_mass_msun_h: catalogue.particle_mass_msun_h,
-            masses_msun_h: Vec::new(),
-            within_others: 0,
-            without_mass: 0,
-        };
+        let HaloCatalogue { redshift, cosmology, box_mpc_h, particle_mass_msun_h, .. } = *catalogue;
+        let none = Self::none(redshift, cosmology, box_mpc_h, particle_mass_msun_h)?;
         Ok(none.with(definition, catalogue.halos.iter().map(|halo| (halo.position_mpc_h, &halo.spheres))))
+    }
+
+    /// No halos of a box.
+    fn none(
+        redshift: f64,
+        cosmology: Option<Cosmology>,
+        box_mpc_h: [f64; 3],
+        particle_mass_msun_h: Option<f64>,
+    ) -> Result<Self, AnalysisError> {
+        let reason = "mass functions need comoving coordinates";
+        let cosmology = cosmology.ok_or_else(|| AnalysisError::option("coordinates", "non-comoving", reason))?;
+        let masses_msun_h = Vec::new();
+        let (within_others, without_mass) = (0, 0);
+        Ok(Self { redshift, cosmology, box_mpc_h, particle_mass_msun_h, masses_msun_h, within_others, without_mass })
     }
 
     /// The background.
@@ -143,11 +143,6 @@ impl HaloMasses {
         let within_others = spheres.len() - masses_msun_h.len();
         Self { within_others, without_mass: all - spheres.len(), masses_msun_h, ..self }
     }
-}
-
-fn comoving(cosmology: Option<Cosmology>) -> Result<Cosmology, AnalysisError> {
-    let reason = "mass functions need comoving coordinates";
-    cosmology.ok_or_else(|| AnalysisError::option("coordinates", "non-comoving", reason))
 }
 
 /// Halos in a bin of mass.
@@ -222,17 +217,20 @@ pub fn mass_function(
     let of_particles = halos.particle_mass_msun_h.map(|mass| mass * options.min_particles as f64);
     let lightest = masses.iter().copied().reduce(f64::min);
     let volume: f64 = halos.box_mpc_h.iter().product();
-    let found = |bins: Vec<MassBin>| MassFunction {
-        redshift: halos.redshift,
-        options: options.clone(),
-        cosmology: halos.cosmology,
-        volume_mpc3_h3: volume,
-        particle_mass_msun_h: halos.particle_mass_msun_h,
-        below_bins: masses.len() - bins.iter().map(|bin| bin.halos).sum::<usize>(),
-        halos: bins.iter().map(|bin| bin.halos).sum(),
-        without_mass: halos.without_mass,
-        within_others: halos.within_others,
-        bins,
+    let found = |bins: Vec<MassBin>| {
+        let in_bins = bins.iter().map(|bin| bin.halos).sum();
+        MassFunction {
+            redshift: halos.redshift,
+            options: options.clone(),
+            cosmology: halos.cosmology,
+            volume_mpc3_h3: volume,
+            particle_mass_msun_h: halos.particle_mass_msun_h,
+            halos: in_bins,
+            below_bins: masses.len() - in_bins,
+            without_mass: halos.without_mass,
+            within_others: halos.within_others,
+            bins,
+        }
     };
     let Some(least) = options.min_mass_msun_h.or(of_particles).or(lightest) else { return Ok(found(Vec::new())) };
     let up = if options.min_mass_msun_h.or(of_particles).is_some() { f64::ceil } else { f64::floor };
@@ -260,13 +258,14 @@ pub fn mass_function(
     let bins = (0..count)
         .map(|n| {
             let (low, high) = (edge(n), edge(n + 1));
+            let centre = (low * high).sqrt();
             let inside = &in_bins[n];
             let number = inside.len() as f64;
             MassBin {
                 low_msun_h: low,
                 high_msun_h: high,
-                centre_msun_h: (low * high).sqrt(),
-                mass_msun_h: if inside.is_empty() { (low * high).sqrt() } else { inside.iter().sum::<f64>() / number },
+                centre_msun_h: centre,
+                mass_msun_h: if inside.is_empty() { centre } else { inside.iter().sum::<f64>() / number },
                 halos: inside.len(),
                 dn_dlnm_h3_mpc3: number / (volume * width),
                 error_h3_mpc3: number.sqrt() / (volume * width),

@@ -66,7 +66,7 @@ pub struct HaloOptions {
     pub peak_threshold: Option<f64>,
     /// Leaf cells (by their centres) that a halo around a density peak has at least.
     pub min_cells: usize,
-    /// Where the centre lies.
+    /// Definition of the centre.
     pub centre: Centre,
     /// Samples along a sphere's radius: cells wider than radius/samples are split evenly into as many sub-cells as it
     /// takes, each of which is in or out by its centre.
