@@ -1,11 +1,10 @@
 //! Prints how the forces between two point masses on refined meshes compare with those of the root level:
 //! `cargo run --release -p comove-ic --example point_masses -- [LEVELS] [PAIRS] [FLAG_BUFFER]`.
 //!
-//! One table for each way to solve: the default, the paper's, each also without the pseudo mass sheet, and without any
+//! One table for each way to solve: the default, with a second pass of the mass sheets, without sheets, and without any
 //! correction of what the coarser level gives.
 
 use comove_ic::problems::PointMasses;
-use comove_sim::GroupSolver;
 use comove_sim::{Precision, RunParameters};
 use std::time::Instant;
 
@@ -16,15 +15,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let flag_buffer = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let test = PointMasses { pairs, ..PointMasses::default() };
     let default = RunParameters { precision: Precision::Double, flag_buffer, ..RunParameters::default() };
-    let paper = RunParameters { group_solver: GroupSolver::Sor, sibling_steps: [1, 1, 4], ..default.clone() };
-    let without_sheet = |parameters: &RunParameters| RunParameters { mass_sheet: false, ..parameters.clone() };
-    let uncorrected = RunParameters { sibling_steps: [0; 3], ..without_sheet(&default) };
+    let of = |poisson_cycles, sheet_passes| RunParameters { poisson_cycles, sheet_passes, ..default.clone() };
     for (name, parameters) in [
         ("default", &default),
-        ("default, no mass sheet", &without_sheet(&default)),
-        ("paper", &paper),
-        ("paper, no mass sheet", &without_sheet(&paper)),
-        ("no correction", &uncorrected),
+        ("two passes of the sheets", &of(default.poisson_cycles, 2)),
+        ("no mass sheet", &of(default.poisson_cycles, 0)),
+        ("no correction", &of(0, 0)),
     ] {
         let started = Instant::now();
         let table = test.force_test(levels, parameters, || false)?.expect("nobody stops it");

@@ -4,7 +4,7 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, DIRECTIONS, GROUP_CELLS, GROUP_VALUES, MOMENTUM, direction};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, LevelTopology, PoissonSource, RootPoisson,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, LevelTopology, PoissonSource, RootPoisson, SineTables,
     gravity_kick, group_poisson, potential_ghosts,
 };
 use divan::Bencher;
@@ -83,13 +83,13 @@ impl Case {
     }
 
     fn ghosts(&mut self, origin: GhostOrigin) {
-        potential_ghosts(&self.device, &self.tables, None, origin, &self.potential, None, &mut self.ghosts);
+        potential_ghosts(&self.device, &self.tables, None, origin, &self.potential, None, None, &mut self.ghosts);
     }
 
-    fn solve(&mut self, solver: &GroupSolver<f32>, guess: Guess) {
+    fn solve(&mut self, sine: &SineTables<f32>) {
         let source = PoissonSource::Density(DensitySource::of_fluid(&self.fluid, 1.0, 1.0));
         let Self { device, tables, potential, ghosts, gradients, .. } = self;
-        group_poisson(device, tables, None, solver, guess, &source, ghosts, 0.1, potential, Some(gradients));
+        group_poisson(device, tables, None, sine, &source, ghosts, 0.1, potential, Some(gradients));
     }
 }
 
@@ -100,14 +100,8 @@ fn cells() -> ItemsCount {
 #[divan::bench(args = THREADS, sample_count = 20)]
 fn sine(bencher: Bencher, threads: usize) {
     let mut case = Case::new(threads);
-    let solver = GroupSolver::sine();
-    bencher.counter(cells()).bench_local(|| case.solve(&solver, Guess::Flat));
-}
-
-#[divan::bench(args = THREADS, sample_count = 5)]
-fn sor_from_flat(bencher: Bencher, threads: usize) {
-    let mut case = Case::new(threads);
-    bencher.counter(cells()).bench_local(|| case.solve(&GroupSolver::Sor { tolerance: 1e-6 }, Guess::Flat));
+    let sine = SineTables::new();
+    bencher.counter(cells()).bench_local(|| case.solve(&sine));
 }
 
 #[divan::bench(args = THREADS, sample_count = 20)]

@@ -10,7 +10,7 @@ use crate::level::troubled_cells::tests::groups_that_see;
 use crate::level::troubled_cells::{MARK_ROWS, TroubledCells, groups_to_redo};
 use crate::operations::flag::{Combination, FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
 use crate::operations::gravity_kick::{gravity_kick, max_acceleration};
-use crate::operations::group_poisson::{FACE_GRADIENTS, GroupSolver, Guess, relax_groups};
+use crate::operations::group_poisson::{FACE_GRADIENTS, relax_groups, sine::SineTables};
 use crate::operations::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
 use crate::operations::mass_sheet::mass_sheet;
 use crate::operations::poisson_source::PoissonSource;
@@ -113,7 +113,7 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
     let pool = |values: &[T]| Buffer::from_host(device, values.to_vec()).unwrap();
     let fluid = gas::<T>(&mesh, &mut noise);
     let [potential, gradients] = [GROUP_CELLS, FACE_GRADIENTS].map(|n| random::<T>(&mut noise, slots * n));
-    let (eos, solver) = (Eos::new(5.0 / 3.0), GroupSolver::sine());
+    let (eos, sine) = (Eos::new(5.0 / 3.0), SineTables::new());
     for level in 0..mesh.levels.len() {
         let what = format!("level {level}");
         let run = |rank: Option<usize>| {
@@ -147,8 +147,8 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
                     None,
                     GhostOrigin::Sibling,
                     None,
-                    &solver,
-                    Guess::Held,
+                    None,
+                    &sine,
                     &PoissonSource::Field(&source),
                     &mut ghosts,
                     H,

@@ -8,8 +8,8 @@ use comove_kernels::layout::{
 use comove_kernels::level_topology::NONE;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, Device, DeviceTable, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTopology, Parity,
-    PoissonSource, Real, RootPoisson, gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+    Buffer, Device, DeviceTable, Eos, GhostOrigin, LevelTopology, Parity, PoissonSource, Real, RootPoisson, SineTables,
+    gravity_kick, group_poisson, max_acceleration, potential_ghosts,
 };
 use std::f64::consts::TAU;
 
@@ -130,26 +130,24 @@ fn an_isolated_root() {
 struct Solution<T> {
     potential: Vec<T>,
     gradients: Vec<T>,
-    iterations: Iterations,
 }
 
-fn solve_group<T: Real>(solver: &GroupSolver<T>, source: &[f64], ghosts: &[f64], h: f64) -> Solution<T> {
+fn solve_group<T: Real>(source: &[f64], ghosts: &[f64], h: f64) -> Solution<T> {
     let source = buffer::<T>(source.iter().copied());
     let mut potential = buffer::<T>(vec![0.0; GROUP_CELLS]);
     let mut gradients = buffer::<T>(vec![0.0; FACE_GRADIENTS]);
-    let iterations = group_poisson(
+    group_poisson(
         &device(1),
         &lone_group(),
         None,
-        solver,
-        Guess::Flat,
+        &SineTables::new(),
         &PoissonSource::Field(&source),
         &buffer(ghosts.iter().copied()),
         h,
         &mut potential,
         Some(&mut gradients),
     );
-    Solution { potential: potential.to_host(), gradients: gradients.to_host(), iterations }
+    Solution { potential: potential.to_host(), gradients: gradients.to_host() }
 }
 
 /// Noise as source and as boundary values about `offset`.
@@ -175,7 +173,7 @@ fn neighbour(potential: &[f64], ghosts: &[f64], at: [usize; 3], face: usize) -> 
 #[test]
 fn sine_transforms_solve_the_discrete_equation() {
     let (h, (source, ghosts)) = (0.25, noisy_group(1e3));
-    let Solution { potential, gradients, .. } = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, h);
+    let Solution { potential, gradients } = solve_group::<f64>(&source, &ghosts, h);
     for c in 0..GROUP_CELLS {
         let at = [c % GROUP, c / GROUP % GROUP, c / GROUP / GROUP];
         let sum: f64 = (0..FACES).map(|face| neighbour(&potential, &ghosts, at, face) - potential[c]).sum();
@@ -187,25 +185,6 @@ fn sine_transforms_solve_the_discrete_equation() {
     assert!((flux - mass).abs() < 1e-11, "{flux} {mass}");
 }
 
-/// Overrelaxation stops where its residual says: within the tolerance of the exact solution, at once if that is loose,
-/// at round-off if it cannot be met.
-#[test]
-fn overrelaxation_agrees_with_sine_transforms() {
-    let (source, ghosts) = noisy_group(3.0);
-    let exact = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, 0.5);
-    let norm: f64 = source.iter().map(|s| 0.25 * s.abs()).sum::<f64>()
-        + ghosts.iter().map(|g| (g - ghosts.iter().sum::<f64>() / GHOST_CELLS as f64).abs()).sum::<f64>();
-    let mut iterations = Vec::new();
-    for tolerance in [1e-3, 1e-6, 1e-10, 0.0] {
-        let sor = solve_group::<f64>(&GroupSolver::Sor { tolerance }, &source, &ghosts, 0.5);
-        // the largest element of the inverse of the 7-point matrix is below 1/3, so the error is below norm/3
-        let error = sor.potential.iter().zip(&exact.potential).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(error < tolerance.max(1e-15) * norm / 3.0, "{tolerance:e}: {error:e}");
-        iterations.push(sor.iterations.most);
-    }
-    assert!(iterations.is_sorted() && iterations[3] < 250, "{iterations:?}");
-}
-
 /// Single precision against double: a few roundings of the solution, however large the mean boundary value.
 #[test]
 fn single_precision_follows_double() {
@@ -213,8 +192,8 @@ fn single_precision_follows_double() {
         let (source, ghosts) = noisy_group(offset);
         // what single precision is given
         let ghosts: Vec<f64> = ghosts.iter().map(|&g| f64::from(g as f32)).collect();
-        let double = solve_group::<f64>(&GroupSolver::sine(), &source, &ghosts, 0.5);
-        let single = solve_group::<f32>(&GroupSolver::sine(), &source, &ghosts, 0.5);
+        let double = solve_group::<f64>(&source, &ghosts, 0.5);
+        let single = solve_group::<f32>(&source, &ghosts, 0.5);
         let tolerance = f64::from(f32::EPSILON) * (offset + 8.0);
         for (a, b) in single.potential.iter().zip(&double.potential) {
             assert!((a.as_f64() - b).abs() < tolerance, "{a} {b}");
@@ -297,13 +276,14 @@ fn relaxed_ghosts_overshoot() {
     neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
     let tables = LevelTopology { neighbours: neighbours.into(), ..lone_group() };
     let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
-    potential_ghosts(&device(1), &tables, None, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
+    potential_ghosts(&device(1), &tables, None, GhostOrigin::Relaxed(1.4), &potential, None, None, &mut ghosts);
     potential_ghosts(
         &device(1),
         &tables,
         Some(tables.half(Parity::Odd)),
         GhostOrigin::Relaxed(9.0),
         &potential,
+        None,
         None,
         &mut ghosts,
     );

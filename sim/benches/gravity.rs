@@ -5,7 +5,6 @@
 mod potentials;
 
 use comove_kernels::layout::GROUP_CELLS;
-use comove_sim::GroupSolver;
 use comove_sim::RunParameters;
 use comove_sim::mesh::build_tables;
 use divan::Bencher;
@@ -38,15 +37,8 @@ fn default_options(bencher: Bencher, threads: usize) {
 }
 
 #[divan::bench(args = [1, 2], sample_count = 10)]
-fn steps_1_1_4(bencher: Bencher, threads: usize) {
-    bench(bencher, threads, &RunParameters { sibling_steps: [1, 1, 4], ..RunParameters::default() });
-}
-
-#[divan::bench(args = [1, 2], sample_count = 3)]
-fn paper(bencher: Bencher, threads: usize) {
-    let parameters =
-        RunParameters { sibling_steps: [1, 1, 4], group_solver: GroupSolver::Sor, ..RunParameters::default() };
-    bench(bencher, threads, &parameters);
+fn two_cycles(bencher: Bencher, threads: usize) {
+    bench(bencher, threads, &RunParameters { poisson_cycles: 2, ..RunParameters::default() });
 }
 
 /// Tables of 126,360 groups on four complete levels, with the threads of the machine.

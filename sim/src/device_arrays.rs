@@ -28,12 +28,12 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Of levels with so many groups, in pools of `slots` slots, as far as the Poisson solve goes.
-    pub(crate) fn of_levels(groups: &[usize], slots: usize, mass_sheet: bool) -> Self {
+    pub(crate) fn of_levels(groups: &[usize], slots: usize, has_sheets: bool) -> Self {
         let if_so = |is_so: bool| if is_so { slots } else { 0 };
         Self {
             slots,
             refined_slots: if_so(groups.len() > 1),
-            corrected_slots: if_so(mass_sheet && groups.len() > 1),
+            corrected_slots: if_so(has_sheets && groups.len() > 1),
             fullest_refined: groups.iter().skip(1).max().copied().unwrap_or(0),
             ..Self::default()
         }
@@ -129,7 +129,7 @@ macro_rules! device_arrays {
 
         impl<$real: comove_kernels::Real> $name<$real> {
             /// With arrays of length 0.
-            fn empty(device: &comove_kernels::Device) -> Result<Self, comove_kernels::KernelError> {
+            pub(crate) fn empty(device: &comove_kernels::Device) -> Result<Self, comove_kernels::KernelError> {
                 use $crate::device_arrays::DeviceArray;
                 Ok(Self { $($array: <$type as DeviceArray>::empty(device)?,)* })
             }

@@ -48,9 +48,7 @@ pub use gas::{Gas, fields};
 pub use io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom, StoredSnapshot};
 pub use io::{complete_file, filters, shared_file, snapshot};
 pub use mesh::{HostState, Key, Octree};
-pub use parameters::{
-    Coordinates, GroupSolver, Precision, RunParameters, ScalarParameters, StartFacts, SweepOrder, TimeSteps,
-};
+pub use parameters::{Coordinates, Precision, RunParameters, ScalarParameters, StartFacts, SweepOrder, TimeSteps};
 pub use refinement::criterion;
 pub use refinement::criterion::Criterion;
 pub use run::rank_group::RankGroup;

@@ -120,7 +120,7 @@ struct Force {
 
 impl PointMasses {
     /// Measures the forces with `levels` refinement levels and without, with the solver of `parameters` (its precision,
-    /// `group_solver`, `sor_tolerance`, `sibling_steps`, `mass_sheet` and `flag_buffer`; the rest is not used). `None` if
+    /// `poisson_cycles`, `sheet_passes` and `flag_buffer`; the rest is not used). `None` if
     /// `is_over`, which is asked before each pair, has said so.
     ///
     /// # Errors
@@ -307,7 +307,7 @@ mod tests {
         let double = RunParameters { precision: Precision::Double, flag_buffer: 0, ..RunParameters::default() };
         let [mean, rms] = worst(&measured(&test, 2, &double));
         assert!(mean < 5e-3 && rms < 1e-2, "{mean:e} {rms:e}");
-        let uncorrected = RunParameters { sibling_steps: [0; 3], mass_sheet: false, ..double };
+        let uncorrected = RunParameters { poisson_cycles: 0, sheet_passes: 0, ..double };
         let [far_mean, far_rms] = worst(&measured(&test, 2, &uncorrected));
         assert!(far_mean > 3.0 * mean && far_rms > 3.0 * rms, "{far_mean:e} {far_rms:e}");
     }

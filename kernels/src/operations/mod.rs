@@ -1,6 +1,7 @@
 //! The operations, one folder each: `mod.rs` checks shapes and dispatches, `cpu.rs` computes, `cuda.rs` launches the `.cu`
 //! beside it.
 
+pub mod coarse_correction;
 pub mod density_range;
 pub mod flag;
 pub mod gravity_kick;

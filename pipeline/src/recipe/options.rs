@@ -119,6 +119,9 @@ fn join(head: &str, tail: &str) -> String {
     }
 }
 
+/// Options of earlier versions, and those that replace them.
+const REPLACED: [(&str, &str); 2] = [("sibling_steps", "poisson_cycles"), ("mass_sheet", "sheet_passes")];
+
 /// Serde's message in the words of a recipe, and the option that the caret should point at.
 fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String>) {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -128,7 +131,11 @@ fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String
         // an option inside a nested map has no others
         let others = if path == name { others } else { &[] };
         let known: Vec<&str> = quoted[1..].iter().chain(others).copied().collect();
-        let hint = hint(name, &known, "known are");
+        let replaced = REPLACED.iter().find(|(old, new)| *old == name && known.contains(new));
+        let hint = match replaced {
+            Some((_, new)) => format!("which \"{new}\" replaces"),
+            None => hint(name, &known, "known are"),
+        };
         return (format!("unknown option \"{name}\", {hint}"), Some(name.into()));
     }
     if message.starts_with("missing field") {

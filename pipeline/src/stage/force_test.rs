@@ -8,7 +8,7 @@ use comove_analysis::{Record, Table};
 use comove_ic::problems::PointMasses;
 use comove_ic::problems::point_masses::{ForceBin, ForceSample, ForceTable, Spread};
 use comove_kernels::Device;
-use comove_sim::{GroupSolver, Precision, RunParameters};
+use comove_sim::{Precision, RunParameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::OnceLock;
@@ -32,12 +32,10 @@ pub(crate) struct SolverOptions {
     pub precision: Precision,
     /// Cells around the masses' cells that are refined with them.
     pub flag_buffer: u32,
-    /// Poisson solver of the refined levels.
-    pub group_solver: GroupSolver,
-    /// Sibling relaxation steps after φ, after ζ and at the end.
-    pub sibling_steps: [u32; 3],
-    /// Whether the pseudo mass sheet corrects the potential.
-    pub mass_sheet: bool,
+    /// Cycles of the Poisson solve of a refined level: each leaves a seventh of the error of the force, or less.
+    pub poisson_cycles: u32,
+    /// How often the potential is solved again with the pseudo mass sheets at coarse–fine faces; 0: without sheets.
+    pub sheet_passes: u32,
 }
 
 pub(crate) const MASSES: [&str; 5] = ["root", "pairs", "separations", "bins", "seed"];
@@ -49,9 +47,8 @@ impl Default for SolverOptions {
             levels: 4,
             precision: Precision::Double,
             flag_buffer: 8,
-            group_solver: run.group_solver,
-            sibling_steps: run.sibling_steps,
-            mass_sheet: run.mass_sheet,
+            poisson_cycles: run.poisson_cycles,
+            sheet_passes: run.sheet_passes,
         }
     }
 }
@@ -96,7 +93,7 @@ impl Stage for ForceTest {
     }
 
     fn describe(&self) -> String {
-        let sheet = if self.options.mass_sheet { "" } else { ", without the mass sheet" };
+        let sheet = if self.options.sheet_passes > 0 { "" } else { ", without mass sheets" };
         format!("{} pairs of point masses on {} levels{sheet}", self.masses.pairs, self.options.levels)
     }
 
@@ -109,16 +106,9 @@ impl Stage for ForceTest {
     }
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
-        let SolverOptions { levels, precision, flag_buffer, group_solver, sibling_steps, mass_sheet } =
-            self.options.clone();
-        let parameters = RunParameters {
-            precision,
-            flag_buffer,
-            group_solver,
-            sibling_steps,
-            mass_sheet,
-            ..RunParameters::default()
-        };
+        let SolverOptions { levels, precision, flag_buffer, poisson_cycles, sheet_passes } = self.options.clone();
+        let parameters =
+            RunParameters { precision, flag_buffer, poisson_cycles, sheet_passes, ..RunParameters::default() };
         let asked = OnceLock::new();
         let is_over = || work.control.stop(Duration::ZERO).map(|by| asked.set(by)).is_some();
         let table: Option<ForceTable> = {

@@ -19,7 +19,7 @@ campaign("asked", [evolve(IC, #{ z_end: Z_END, max_level: 1, refine: density_abo
 "#;
 
 /// A stage that computes for minutes and cannot be stopped.
-const SLOW: &str = r#"campaign("asked", [force_test(#{ levels: 2, pairs: 1, sibling_steps: [100000000, 0, 0] })])"#;
+const SLOW: &str = r#"campaign("asked", [force_test(#{ levels: 2, pairs: 1, poisson_cycles: 100000000 })])"#;
 
 /// A folder with a recipe, and its campaign in `asked`.
 struct Place(tempfile::TempDir);

@@ -13,8 +13,8 @@ use comove_sim::kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_sim::kernels::state_hash::state_hash;
 use comove_sim::kernels::totals::{GroupTotals, totals};
 use comove_sim::kernels::{
-    Buffer, DensitySource, Device, Eos, GhostOrigin, GroupSolver, Guess, Parity, PoissonSource, RootPoisson,
-    add_correction, gravity_kick, mass_sheet, relax_groups,
+    Buffer, DensitySource, Device, Eos, GhostOrigin, Parity, PoissonSource, RootPoisson, SineTables, gravity_kick,
+    mass_sheet, relax_groups,
 };
 
 pub(crate) fn all(bench: &mut Bench) {
@@ -52,21 +52,20 @@ fn complete(bench: &mut Bench, groups: usize) {
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
     let slots = gas.fluid.len() / GROUP_VALUES;
     let mut ghosts = room(groups * GHOST_CELLS);
-    let [mut gradients, mut sheet, correction] = [FACE_GRADIENTS, GROUP_CELLS, GROUP_CELLS].map(|n| room(slots * n));
-    let solver = GroupSolver::sine();
+    let [mut gradients, mut sheet] = [FACE_GRADIENTS, GROUP_CELLS].map(|n| room(slots * n));
+    let sine = SineTables::new();
     let mut solve = |parity: Option<Parity>, origin| {
         let density = DensitySource::of_fluid(&gas.fluid, 1.0, 1.0);
         let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
         let tables = &mesh.tables[1];
-        let guess = Guess::Held;
         relax_groups(
             &device,
             tables,
             parity.map(|parity| tables.half(parity)),
             origin,
             None,
-            &solver,
-            guess,
+            None,
+            &sine,
             &source,
             &mut ghosts,
             h,
@@ -88,9 +87,6 @@ fn complete(bench: &mut Bench, groups: usize) {
     });
     bench.measure(work("mass sheet", "no patch refined", "group", groups), || {
         mass_sheet(&device, &mesh.tables[1], h, potential, &gradients, &mut sheet);
-    });
-    bench.measure(of("correction added"), || {
-        add_correction(&device, &mesh.tables[1], &correction, potential);
     });
 
     bench.measure(of("kick"), || {

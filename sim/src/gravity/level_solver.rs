@@ -1,42 +1,26 @@
-//! The Poisson solve of one level: the root by transforms; on refined levels groups solve for themselves, and relaxation
-//! steps join them.
+//! One level of the potential: the root by transforms; on refined levels groups solve for themselves, and cycles of a
+//! coarse correction and a relaxation join them.
 
-use crate::device_arrays::device_arrays;
+use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
+use crate::gravity::coarse_correction::CoarseGrids;
 use crate::gravity::hierarchy::Hierarchy;
 use crate::gravity::root::Root;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{CellLinks, InteriorBoundary, LevelLinks};
 use crate::parallel::owners::Owners;
-use crate::parameters::{self, RunParameters};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, Device, DeviceTable, GhostOrigin, GroupSolver, Guess, Iterations, KernelError, Parity, PoissonSource, Real,
+    Buffer, Device, DeviceTable, GhostCorrection, GhostOrigin, KernelError, Parity, PoissonSource, Real, SineTables,
     TimedPotential, relax_groups,
 };
 
 /// What relaxation reads of others' groups of even and of odd parity.
 const ACROSS: [fn(&LevelLinks) -> &CellLinks; 2] = [|links| &links.faces[0], |links| &links.faces[1]];
 
-/// How far the alternating relaxation overshoots its boundary values: the best of 1.0, 1.2, … 1.7 by measurement
-/// (docs/notes-gravity.md).
-const OVERRELAXATION: f64 = 1.4;
-
-/// The order in which the groups of a level take each other's values in a sibling relaxation step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SiblingOrder {
-    /// Groups of even parity, then those of odd parity from their new values; boundary values are over-relaxed.
-    Alternating,
-    /// All at once from the old values, as in the paper.
-    Jacobi,
-}
-
-/// Whether the boundary values of the level's last solve are still in the ghost array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    Yes,
-    No,
-}
+/// How far a relaxation after a coarse correction overshoots its boundary values: the best of 1.0, 1.1 and 1.2 by
+/// measurement (docs/notes-gravity.md).
+const OVERRELAXATION: f64 = 1.1;
 
 device_arrays! {
     /// Work space at the faces of groups.
@@ -62,9 +46,9 @@ pub(super) struct LevelProblem<'a, T> {
 #[derive(Debug)]
 pub(super) struct LevelSolver<T> {
     pub(super) root: Root<T>,
-    group: GroupSolver<T>,
-    order: SiblingOrder,
+    sine: SineTables<T>,
     pub(super) faces: FaceValues<T>,
+    grids: CoarseGrids<T>,
 }
 
 impl<T: Real> LevelSolver<T> {
@@ -72,81 +56,92 @@ impl<T: Real> LevelSolver<T> {
         device: &Device,
         communicator: &Communicator,
         owners: &Owners,
-        parameters: &RunParameters,
         isolated: bool,
         root_groups: [u32; 3],
     ) -> Result<Self, KernelError> {
-        let (group, order) = match parameters.group_solver {
-            parameters::GroupSolver::Sine => (GroupSolver::sine(), SiblingOrder::Alternating),
-            parameters::GroupSolver::Sor => {
-                (GroupSolver::Sor { tolerance: parameters.sor_tolerance }, SiblingOrder::Jacobi)
-            }
-        };
         let root = Root::new(device, communicator, owners, isolated, root_groups)?;
-        Ok(Self { root, group, order, faces: FaceValues::empty(device)? })
+        let (faces, grids) = (FaceValues::empty(device)?, CoarseGrids::empty(device)?);
+        Ok(Self { root, sine: SineTables::new(), faces, grids })
     }
 
-    /// Solves a level, a refined one with boundary values from the coarser level and then relaxed `steps` times; its ghosts
-    /// on other ranks follow.
-    pub(super) fn solve(&mut self, problem: &LevelProblem<T>, steps: u32, field: &mut Buffer<T>) -> Iterations {
-        let LevelProblem { device, hierarchy, level, source, .. } = problem;
-        if *level == 0 {
-            self.root.solve(device, hierarchy, source, field);
-            return Iterations::default();
+    /// The bytes of the work space of refined levels.
+    pub(super) fn footprint(&self) -> Vec<ArrayBytes> {
+        [self.faces.footprint(), self.grids.footprint()].concat()
+    }
+
+    /// Bytes of the work space for a mesh.
+    pub(super) fn footprint_for(extent: &Extent) -> Vec<ArrayBytes> {
+        [FaceValues::<T>::footprint_for(extent), CoarseGrids::<T>::footprint_for(extent)].concat()
+    }
+
+    /// Makes the work space fit a mesh.
+    pub(super) fn fit(&mut self, device: &Device, extent: &Extent) -> Result<(), KernelError> {
+        self.faces.fit(device, extent)?;
+        self.grids.fit(device, extent)
+    }
+
+    /// Solves a level, a refined one from the coarser level and with so many cycles; its ghosts on other ranks follow.
+    pub(super) fn solve(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
+        if problem.level == 0 {
+            return self.solve_root(problem, field);
         }
-        let mut iterations = self.solve_groups(problem, None, GhostOrigin::Coarse, Guess::Flat, field);
-        iterations.add(self.relax(problem, steps, Held::Yes, field));
-        hierarchy.ranks.refresh(*level, |links| &links.cells, field);
-        iterations
+        self.solve_groups(problem, None, GhostOrigin::Coarse, None, field);
+        problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Even as usize], field);
+        self.finish(problem, cycles, field);
     }
 
-    /// Solves `steps` times with boundary values from the neighbours' solutions (paper, sibling relaxation).
-    pub(super) fn relax(
-        &mut self,
-        problem: &LevelProblem<T>,
-        steps: u32,
-        held: Held,
-        field: &mut Buffer<T>,
-    ) -> Iterations {
-        let mut iterations = Iterations::default();
-        for step in 0..steps {
-            match self.order {
-                SiblingOrder::Jacobi => {
-                    let ranks = problem.hierarchy.ranks;
-                    ACROSS.iter().for_each(|&across| ranks.refresh(problem.level, across, field));
-                    iterations.add(self.solve_groups(problem, None, GhostOrigin::Sibling, Guess::Held, field));
-                }
-                SiblingOrder::Alternating => {
-                    let none_held = step == 0 && held == Held::No;
-                    let origin = if none_held { GhostOrigin::Sibling } else { GhostOrigin::Relaxed(OVERRELAXATION) };
-                    for parity in [Parity::Even, Parity::Odd] {
-                        iterations.add(self.relax_half(problem, parity, origin, field));
-                    }
-                }
+    /// Solves a level whose source or coarser level has new mass sheets in it, from the solution before.
+    pub(super) fn solve_again(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
+        if problem.level == 0 {
+            return self.solve_root(problem, field);
+        }
+        problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
+        for parity in [Parity::Even, Parity::Odd] {
+            self.relax_half(problem, parity, GhostOrigin::Sibling, false, field);
+        }
+        self.finish(problem, cycles, field);
+    }
+
+    fn solve_root(&mut self, problem: &LevelProblem<T>, field: &mut Buffer<T>) {
+        self.root.solve(problem.device, problem.hierarchy, &problem.source, field);
+    }
+
+    /// Cycles of a coarse correction and one relaxation step of even and of odd groups.
+    fn finish(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
+        let ranks = problem.hierarchy.ranks;
+        for _ in 0..cycles {
+            ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
+            self.grids.find_error(problem, &self.faces.ghosts, field);
+            for parity in [Parity::Even, Parity::Odd] {
+                self.relax_half(problem, parity, GhostOrigin::Relaxed(OVERRELAXATION), true, field);
             }
         }
-        iterations
+        ranks.refresh(problem.level, |links| &links.cells, field);
     }
 
-    /// Solves the groups of one parity with boundary values from the other's solutions. Where messages take time, groups
-    /// that read no ghosts are solved while these are on their way.
+    /// Solves the groups of one parity with boundary values from the other's solutions: even groups first, so that the
+    /// values of odd ones are there already. Where messages take time, groups that read no ghosts are solved while these
+    /// are on their way.
     fn relax_half(
         &mut self,
         problem: &LevelProblem<T>,
         parity: Parity,
         origin: GhostOrigin,
+        corrected: bool,
         field: &mut Buffer<T>,
-    ) -> Iterations {
+    ) {
         let LevelProblem { hierarchy, level, .. } = *problem;
         let (tables, ranks) = (&hierarchy.tables[level], hierarchy.ranks);
-        let mut iterations = Iterations::default();
+        let corrected = corrected.then_some(parity == Parity::Odd);
         let mut solve = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
-            iterations.add(self.solve_groups(problem, Some(groups), origin, Guess::Held, field));
+            self.solve_groups(problem, Some(groups), origin, corrected, field);
         };
-        // a group's neighbours have the other parity
-        let across = ACROSS[parity.other() as usize];
+        if parity == Parity::Even {
+            return solve(tables.half(parity), field);
+        }
+        let across = ACROSS[Parity::Even as usize];
         let links = ranks.links.get(level).filter(|links| ranks.ghost_exchange.is_carried(across(links)));
-        match links.map(|links| &links.edges(tables).faces[parity as usize]) {
+        match links.map(|links| &links.edges(tables).odd) {
             Some(InteriorBoundary { inner, outer }) => {
                 ranks.refresh_while(level, across, field, |field| solve(inner, field));
                 solve(outer, field);
@@ -156,22 +151,37 @@ impl<T: Real> LevelSolver<T> {
                 solve(tables.half(parity), field);
             }
         }
-        iterations
     }
 
     /// Solves some groups, or all, with boundary values from `origin`.
+    ///
+    /// * `corrected`: whether the neighbours were solved with the error of the coarse grids; none where there is no error
     fn solve_groups(
         &mut self,
         problem: &LevelProblem<T>,
         groups: Option<&DeviceTable<u32>>,
         origin: GhostOrigin,
-        guess: Guess,
+        corrected: Option<bool>,
         field: &mut Buffer<T>,
-    ) -> Iterations {
+    ) {
         let LevelProblem { device, hierarchy, level, coarse, source } = problem;
         let (tables, h) = (&hierarchy.tables[*level], hierarchy.width(*level));
         let FaceValues { ghosts, gradients } = &mut self.faces;
-        let solver = &self.group;
-        relax_groups(device, tables, groups, origin, *coarse, solver, guess, source, ghosts, h, field, Some(gradients))
+        let error = self.grids.error();
+        let correction = corrected.map(|neighbours_have_it| GhostCorrection { error, neighbours_have_it });
+        relax_groups(
+            device,
+            tables,
+            groups,
+            origin,
+            *coarse,
+            correction.as_ref(),
+            &self.sine,
+            source,
+            ghosts,
+            h,
+            field,
+            Some(gradients),
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Self-gravity: the potential of all levels, and the multi-level Poisson solve.
 
+mod coarse_correction;
 mod hierarchy;
 mod level_solver;
 mod poisson_solver;
@@ -13,7 +14,7 @@ use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{Buffer, Deferred, DensitySource, Device, KernelError, LevelTopology, Real, TimedPotential};
 pub use hierarchy::{Hierarchy, Sharing};
-pub use poisson_solver::PoissonSolver;
+pub use poisson_solver::{PoissonSolver, Purpose};
 pub(crate) use root::root_bytes;
 
 /// When, in the current step of a level, its potential was solved.
@@ -105,7 +106,7 @@ impl<T: Real> Gravity<T> {
         device: &Device,
         hierarchy: &Hierarchy,
         earlier: &EarlierGroups,
-        levels: Solve,
+        (levels, purpose): (Solve, Purpose),
         coarse: Option<f64>,
         density: DensitySource<T>,
     ) -> Result<(), KernelError> {
@@ -113,8 +114,12 @@ impl<T: Real> Gravity<T> {
         let Self { potential: Potential { earlier: phases, current }, solver, .. } = self;
         let coarse = coarse.map(|passed| between(phases, earlier, passed));
         match levels {
-            Solve::From(base) => solver.solve_from(device, hierarchy, base, coarse.as_ref(), density, current)?,
-            Solve::Level(level) => solver.solve_level(device, hierarchy, level, coarse.as_ref(), density, current)?,
+            Solve::From(base) => {
+                solver.solve_from(device, hierarchy, base, purpose, coarse.as_ref(), density, current)?
+            }
+            Solve::Level(level) => {
+                solver.solve_level(device, hierarchy, level, purpose, coarse.as_ref(), density, current)?
+            }
         };
         Ok(())
     }

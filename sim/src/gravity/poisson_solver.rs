@@ -3,35 +3,41 @@
 use crate::boundary::GravityBoundary;
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::gravity::hierarchy::Hierarchy;
-use crate::gravity::level_solver::{FaceValues, Held, LevelProblem, LevelSolver};
+use crate::gravity::level_solver::{LevelProblem, LevelSolver};
 use crate::parallel::communicator::Communicator;
 use crate::parallel::owners::Owners;
 use crate::parameters::RunParameters;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::messages::MessageSizes;
-use comove_kernels::slots::clear_slots;
 use comove_kernels::{
-    Buffer, DensitySource, Device, Iterations, KernelError, LevelTopology, PoissonSource, Real, TimedPotential,
-    add_correction, mass_sheet,
+    Buffer, DensitySource, Device, KernelError, LevelTopology, PoissonSource, Real, TimedPotential, mass_sheet,
 };
 
 device_arrays! {
-    /// The pseudo mass sheets at coarse–fine faces, and the correction of the potential by them.
+    /// The pseudo mass sheets at coarse–fine faces.
     pub(super) struct MassSheets<T> {
-        /// Correction ζ, `[slots, 16, 16, 16]`.
-        correction: Buffer<T> = |extent| extent.corrected_slots * GROUP_CELLS,
-        /// −4πGξ, the source of ζ, `[slots, 16, 16, 16]`.
+        /// −4πGξ, `[slots, 16, 16, 16]`.
         sheet: Buffer<T> = |extent| extent.corrected_slots * GROUP_CELLS,
     }
+}
+
+/// What a potential is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A kick of its level.
+    Kick,
+    /// Boundary values and mass sheets of other solves.
+    Boundary,
 }
 
 /// Options, solvers and work space of the Poisson solve.
 #[derive(Debug)]
 pub struct PoissonSolver<T> {
-    /// Relaxation steps after the potential, after the correction and at the end.
-    sibling_steps: [u32; 3],
-    mass_sheet: bool,
+    /// Cycles of a solve for a kick.
+    cycles: u32,
+    /// How often the potential is solved again with mass sheets.
+    sheet_passes: u32,
     solver: LevelSolver<T>,
     sheets: MassSheets<T>,
 }
@@ -74,9 +80,9 @@ impl<T: Real> PoissonSolver<T> {
     ) -> Result<Self, KernelError> {
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
         Ok(Self {
-            sibling_steps: parameters.sibling_steps,
-            mass_sheet: parameters.mass_sheet,
-            solver: LevelSolver::new(device, communicator, owners, parameters, isolated, root_groups)?,
+            cycles: parameters.poisson_cycles,
+            sheet_passes: parameters.sheet_passes,
+            solver: LevelSolver::new(device, communicator, owners, isolated, root_groups)?,
             sheets: MassSheets::empty(device)?,
         })
     }
@@ -94,15 +100,15 @@ impl<T: Real> PoissonSolver<T> {
         self.solver.root.needs(ranks)
     }
 
-    /// The bytes of the work space of refined levels: a slot has 2.1 values a cell, a group of the fullest refined level
+    /// The bytes of the work space of refined levels: a slot has 1.5 values a cell, a group of the fullest refined level
     /// 0.375.
     pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
-        [self.solver.faces.footprint(), self.sheets.footprint()].concat()
+        [self.solver.footprint(), self.sheets.footprint()].concat()
     }
 
     /// The same where it fits a mesh.
     pub(crate) fn footprint_for(extent: &Extent) -> Vec<ArrayBytes> {
-        [FaceValues::<T>::footprint_for(extent), MassSheets::<T>::footprint_for(extent)].concat()
+        [LevelSolver::<T>::footprint_for(extent), MassSheets::<T>::footprint_for(extent)].concat()
     }
 
     /// Bytes that a solve takes for itself.
@@ -120,14 +126,14 @@ impl<T: Real> PoissonSolver<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn fit(&mut self, device: &Device, extent: &Extent) -> Result<(), KernelError> {
-        self.solver.faces.fit(device, extent)?;
+        self.solver.fit(device, extent)?;
         self.sheets.fit(device, extent)
     }
 
     /// [`PoissonSolver::fit`] for a field of so many slots.
     fn fit_to(&mut self, device: &Device, tables: &[LevelTopology], slots: usize) -> Result<(), KernelError> {
         let groups: Vec<usize> = tables.iter().map(LevelTopology::len).collect();
-        self.fit(device, &Extent::of_levels(&groups, slots, self.mass_sheet))
+        self.fit(device, &Extent::of_levels(&groups, slots, self.sheet_passes > 0))
     }
 
     /// Solves ∇²φ = 4πG (ρ − ⟨ρ⟩) on every level: periodic, with ⟨φ⟩ = 0 on the root, or isolated, with φ = 0 at
@@ -136,8 +142,6 @@ impl<T: Real> PoissonSolver<T> {
     /// - `density`: the fluid pool, `[slots, 6, 16, 16, 16]`, cells under finer ones holding their means, with 4πG
     ///   (comoving: 3/2 Ω_m a) and the box mean (isolated: 0).
     /// - `potential`: `[slots, 16, 16, 16]`, comoving φ̃.
-    ///
-    /// Returns the iterations of the refined levels (zero with the exact solver).
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`] if the work space cannot grow to the pools' size.
@@ -150,12 +154,12 @@ impl<T: Real> PoissonSolver<T> {
         hierarchy: &Hierarchy,
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
-    ) -> Result<Iterations, KernelError> {
-        self.solve_from(device, hierarchy, 0, None, density, potential)
+    ) -> Result<(), KernelError> {
+        self.solve_from(device, hierarchy, 0, Purpose::Kick, None, density, potential)
     }
 
     /// Solves level `base` and all finer ones, which are at one time, sheets and all, with the potential of the level
-    /// below `base` and its sheets given: there ζ vanishes.
+    /// below `base` and its sheets given.
     ///
     /// - `coarse`: the potential of the level below `base` at that time, where `potential` holds another; none for the
     ///   root.
@@ -172,40 +176,40 @@ impl<T: Real> PoissonSolver<T> {
         device: &Device,
         hierarchy: &Hierarchy,
         base: usize,
+        purpose: Purpose,
         coarse: Option<&TimedPotential<T>>,
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
-    ) -> Result<Iterations, KernelError> {
+    ) -> Result<(), KernelError> {
         self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
         let span = Span { device, hierarchy, base, coarse };
-        let correct = self.mass_sheet && span.levels().len() > 1;
-        let mut iterations = Iterations::default();
-        // 1. the uncorrected potential, from coarse to fine
+        // the potential without sheets, from coarse to fine
+        let passes = if span.levels().len() > 1 { self.sheet_passes } else { 0 };
+        let without = if passes > 0 { Purpose::Boundary } else { purpose };
         for level in span.levels() {
             let problem = span.problem(level, PoissonSource::Density(density));
-            iterations.add(self.solver.solve(&problem, self.sibling_steps[0], potential));
+            self.solver.solve(&problem, self.cycles(without), potential);
         }
-        if correct {
+        // sheets from fine to coarse, and the potential with them, from coarse to fine
+        for _ in 0..passes {
             self.find_mass_sheets(&span, potential);
-            iterations.add(self.solve_correction(&span));
-        }
-        // 4. the corrected potential, from coarse to fine; it obeys the equation with the sheets in it
-        let finest = span.levels().end - 1;
-        for level in span.levels() {
-            if correct {
-                add_correction(device, &hierarchy.tables[level], &self.sheets.correction, potential);
+            for level in span.levels() {
+                let problem = span.problem(level, self.sheets.source(density, level + 1 < span.levels().end));
+                self.solver.solve_again(&problem, self.cycles(purpose), potential);
             }
-            let source = self.sheets.source(density, correct && level < finest);
-            if level > 0 {
-                let problem = span.problem(level, source);
-                iterations.add(self.solver.relax(&problem, self.sibling_steps[2], Held::No, potential));
-            }
-            hierarchy.ranks.refresh(level, |links| &links.cells, potential);
         }
-        Ok(iterations)
+        Ok(())
     }
 
-    /// 2. The pseudo mass sheets, from fine to coarse.
+    /// Cycles of a solve: half as many where it serves other solves alone.
+    fn cycles(&self, purpose: Purpose) -> u32 {
+        match purpose {
+            Purpose::Kick => self.cycles,
+            Purpose::Boundary => self.cycles.div_ceil(2),
+        }
+    }
+
+    /// The pseudo mass sheets, from fine to coarse.
     fn find_mass_sheets(&mut self, span: &Span<T>, potential: &Buffer<T>) {
         let Hierarchy { tables, ranks, .. } = span.hierarchy;
         let (gradients, sheet) = (&mut self.solver.faces.gradients, &mut self.sheets.sheet);
@@ -221,25 +225,8 @@ impl<T: Real> PoissonSolver<T> {
         }
     }
 
-    /// 3. The correction, from coarse to fine.
-    fn solve_correction(&mut self, span: &Span<T>) -> Iterations {
-        let Hierarchy { tables, ranks, .. } = span.hierarchy;
-        let MassSheets { correction, sheet } = &mut self.sheets;
-        if let Some(below) = span.base.checked_sub(1) {
-            let coarser = ranks.links.get(below).map_or(&tables[below].slots, |links| &links.slots);
-            clear_slots(span.device, GROUP_CELLS, correction, coarser);
-        }
-        let mut iterations = Iterations::default();
-        for level in span.levels() {
-            let problem = Span { coarse: None, ..*span }.problem(level, PoissonSource::Field(sheet));
-            iterations.add(self.solver.solve(&problem, self.sibling_steps[1], correction));
-        }
-        iterations
-    }
-
     /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
-    /// refined level starts from the coarser one and takes the `sibling_steps` after φ: from its own potential of
-    /// a time before, relaxation is too slow to follow what changes over many groups (docs/notes-gravity.md).
+    /// refined level starts from the coarser one, not from its own potential of a time before (docs/notes-gravity.md).
     ///
     /// - `coarse`: the coarser level's potential at that time; none for the root.
     /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.
@@ -254,14 +241,16 @@ impl<T: Real> PoissonSolver<T> {
         device: &Device,
         hierarchy: &Hierarchy,
         level: usize,
+        purpose: Purpose,
         coarse: Option<&TimedPotential<T>>,
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
-    ) -> Result<Iterations, KernelError> {
+    ) -> Result<(), KernelError> {
         self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
-        let source = self.sheets.source(density, self.mass_sheet && level + 1 < hierarchy.tables.len());
+        let source = self.sheets.source(density, self.sheet_passes > 0 && level + 1 < hierarchy.tables.len());
         let problem = LevelProblem { device, hierarchy, level, coarse, source };
-        Ok(self.solver.solve(&problem, self.sibling_steps[0], potential))
+        self.solver.solve(&problem, self.cycles(purpose), potential);
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, same_level_stencil};
 use crate::mesh::{Key, Octree};
 use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
+use comove_kernels::coarse_correction::GRID_WIDTHS;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
 use comove_kernels::level_topology::NONE;
@@ -96,8 +97,8 @@ impl InteriorBoundary {
 pub struct OverlapSets {
     /// In sweeps: of all groups.
     pub sweep: InteriorBoundary,
-    /// Across faces: of the groups of even and of odd parity.
-    pub faces: [InteriorBoundary; 2],
+    /// Across faces: of the groups of odd parity.
+    pub odd: InteriorBoundary,
 }
 
 impl OverlapSets {
@@ -109,8 +110,7 @@ impl OverlapSets {
         let across = |g: u32| (0..FACES).any(|face| is_ghost(tables.row(g as usize)[face_entry(face)]));
         Self {
             sweep: InteriorBoundary::of(0..tables.len() as u32, beside),
-            faces: [Parity::Even, Parity::Odd]
-                .map(|parity| InteriorBoundary::of(tables.half(parity).iter().copied(), across)),
+            odd: InteriorBoundary::of(tables.half(Parity::Odd).iter().copied(), across),
         }
     }
 }
@@ -133,6 +133,7 @@ impl LevelLinks {
         }
         self.faces.iter().for_each(|links| need(needs, &links.peers, value));
         need(needs, &self.gradients.peers, FACE_GRADIENTS * value);
+        need(needs, &self.beside.peers, GRID_WIDTHS[0].pow(3) * value);
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Kind {
     /// Particles that this rank has room for.
     pub(crate) particles: usize,
     pub(crate) gravity: bool,
-    mass_sheet: bool,
+    has_sheets: bool,
     pub(crate) subcycled: bool,
 }
 
@@ -50,7 +50,7 @@ impl Kind {
             dark_matter: particles > 0,
             particles,
             gravity: parameters.gravity,
-            mass_sheet: parameters.mass_sheet,
+            has_sheets: parameters.sheet_passes > 0,
             subcycled: parameters.time_steps == TimeSteps::Individual,
         }
     }
@@ -80,7 +80,7 @@ impl Kind {
             earlier_groups: if self.subcycled { groups() } else { 0 },
             scalars: self.scalars,
             matter_slots: if self.dark_matter { capacity } else { 0 },
-            ..Extent::of_levels(&layout.mesh.groups(), capacity, self.mass_sheet)
+            ..Extent::of_levels(&layout.mesh.groups(), capacity, self.has_sheets)
         }
     }
 }

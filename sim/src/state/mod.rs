@@ -15,7 +15,7 @@ use crate::device_arrays::ArrayBytes;
 use crate::error::SimError;
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
-use crate::gravity::{Gravity, Hierarchy, PoissonSolver, Sharing, Solve, root_bytes};
+use crate::gravity::{Gravity, Hierarchy, PoissonSolver, Purpose, Sharing, Solve, root_bytes};
 use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Mesh};
@@ -289,17 +289,17 @@ impl<T: Real> State<T> {
     /// # Errors
     /// [`SimError::Kernel`] if the work space does not fit.
     pub fn solve_gravity(&mut self, four_pi_g: f64, mean_density: f64) -> Result<(), SimError> {
-        self.solve_gravity_on(Solve::From(0), None, four_pi_g, mean_density)
+        self.solve_gravity_on((Solve::From(0), Purpose::Kick), None, four_pi_g, mean_density)
     }
 
-    /// The same on some levels: `coarse` is the part of the coarser level's step that has passed by their time, none for
+    /// The same on some levels, for a kick of theirs or not: `coarse` is the part of the coarser level's step that has passed by their time, none for
     /// the root.
     ///
     /// # Errors
     /// As [`State::solve_gravity`].
     pub fn solve_gravity_on(
         &mut self,
-        levels: Solve,
+        (levels, purpose): (Solve, Purpose),
         coarse: Option<f64>,
         four_pi_g: f64,
         mean_density: f64,
@@ -321,7 +321,7 @@ impl<T: Real> State<T> {
         };
         let density = matter(gas.as_ref(), dark_matter.as_ref(), four_pi_g, mean_density);
         let coarse = coarse.filter(|_| kind.subcycled);
-        Ok(gravity.solve(device, &hierarchy, &mesh.earlier, levels, coarse, density)?)
+        Ok(gravity.solve(device, &hierarchy, &mesh.earlier, (levels, purpose), coarse, density)?)
     }
 
     /// Gas and dark matter, the density of both as it was last found.

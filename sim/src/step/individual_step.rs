@@ -10,7 +10,7 @@
 
 use crate::clock::Clock;
 use crate::error::SimError;
-use crate::gravity::{Solve, StepPhase};
+use crate::gravity::{Purpose, Solve, StepPhase};
 use crate::records::DevicePart;
 use crate::refinement;
 use crate::state::State;
@@ -196,7 +196,8 @@ impl<T: Real> RootStep<'_, T> {
         let started = self.state.device.now();
         let four_pi_g = self.four_pi_g(step.start + passed * step.dt);
         let coarse = step.in_coarser_step(passed);
-        self.state.solve_gravity_on(Solve::Level(step.level), coarse, four_pi_g, self.mean_density)?;
+        let purpose = if moment == StepPhase::Mid { Purpose::Kick } else { Purpose::Boundary };
+        self.state.solve_gravity_on((Solve::Level(step.level), purpose), coarse, four_pi_g, self.mean_density)?;
         if self.has_finer(step.level) {
             self.state.keep_potential(step.level, moment);
         }
@@ -207,7 +208,8 @@ impl<T: Real> RootStep<'_, T> {
     /// Solves `base` and all finer levels, which are at the same time, and the mass sheets between them.
     fn solve_synchronised(&mut self, base: usize, coarse: Option<f64>, time: f64) -> Result<(), SimError> {
         let started = self.state.device.now();
-        self.state.solve_gravity_on(Solve::From(base), coarse, self.four_pi_g(time), self.mean_density)?;
+        let levels = (Solve::From(base), Purpose::Boundary);
+        self.state.solve_gravity_on(levels, coarse, self.four_pi_g(time), self.mean_density)?;
         self.diagnostics.record_time(DevicePart::Poisson, started, self.state.device.now());
         Ok(())
     }

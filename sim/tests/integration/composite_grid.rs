@@ -185,7 +185,7 @@ fn a_refined_group_around_a_point_mass() {
         (error / norm).sqrt()
     };
     let with = deviation(&RunParameters::default());
-    let without = deviation(&RunParameters { mass_sheet: false, ..RunParameters::default() });
+    let without = deviation(&RunParameters { sheet_passes: 0, ..RunParameters::default() });
     assert!(with < 1.3e-3, "with the sheet {with:e}, without {without:e}");
     assert!(without > 8.0 * with, "with the sheet {with:e}, without {without:e}");
 }

@@ -181,12 +181,11 @@ fn orbits_close() {
     }
 }
 
-/// In and out of a refined half of the box. The centre does not stay within 10⁻³ cells there (docs/notes-dark-matter.md), and
-/// moves much more with fewer relaxation steps.
+/// In and out of a refined half of the box. The centre does not stay within 10⁻³ cells there (docs/notes-dark-matter.md).
 #[test]
 fn orbits_through_faces_of_levels_keep_their_energy() {
     let refine = vec![Criterion::InsideBall { center: [0.625, 0.5, 0.5], radius: 0.1, level: 1 }];
-    let parameters = RunParameters { sibling_steps: [16, 4, 16], ..parameters(refine, 1, TimeSteps::Individual) };
+    let parameters = parameters(refine, 1, TimeSteps::Individual);
     let [energy, centre] = circle(2, parameters, 1.0);
     assert!(energy < 0.02 && centre < 0.05, "energy {energy}, centre {centre}");
 }

@@ -5,13 +5,12 @@ use crate::potentials;
 use comove_kernels::Real;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, octant_origin};
 use comove_kernels::level_topology::NONE;
-use comove_sim::GroupSolver;
 use comove_sim::mesh::PERIODIC;
 use comove_sim::{Octree, RunParameters};
 use potentials::{Case, at, refine_where};
 
-fn options(mass_sheet: bool, sibling_steps: [u32; 3]) -> RunParameters {
-    RunParameters { mass_sheet, sibling_steps, ..RunParameters::default() }
+fn options(poisson_cycles: u32, sheet_passes: u32) -> RunParameters {
+    RunParameters { poisson_cycles, sheet_passes, ..RunParameters::default() }
 }
 
 /// Mean density 1 and a point mass of 1, spread over 2³ cells of an n³ mesh, at each position.
@@ -61,8 +60,8 @@ fn uniform(groups: u32, mesh: &[f64]) -> Case<f64> {
     case
 }
 
-/// A level that covers the box obeys the same equation as a root mesh of its width: relaxed long enough, it has the
-/// same acceleration. The tolerance is that of 200 steps; it falls on with more.
+/// A level that covers the box obeys the same equation as a root mesh of its width: after enough cycles it has the
+/// same acceleration.
 #[test]
 fn a_complete_level_converges_to_the_transform() {
     let mesh = point_masses(32, &[[0.2, 0.3, 0.4], [0.6, 0.55, 0.8]]);
@@ -70,7 +69,7 @@ fn a_complete_level_converges_to_the_transform() {
     let tree = refine_where([1; 3], 1, |_, _, _| true);
     assert_eq!(tree.level(1).len(), 8);
     let mut case = Case::<f64>::new(2, tree, 1, &mesh);
-    case.solve(&options(true, [200, 200, 200]));
+    case.solve(&options(14, 1));
     let (rms, worst) = deviation(&case, &exact, 1);
     assert!(rms < 1e-9 && worst < 1e-9, "{rms:e} {worst:e}");
 }
@@ -78,35 +77,78 @@ fn a_complete_level_converges_to_the_transform() {
 /// Forces on the finest of two refined levels around a point mass, against the uniform mesh of its width, for four
 /// positions (at the corner of eight groups, on a face, on an edge, off centre).
 ///
-/// The bounds on the worst rms of the four leave a third above what was measured: 1.9e-1, 5.4e-2, 8.2e-3, 1.2e-2,
-/// 1.4e-3. With few steps a sheet does harm, because the jumps between groups of one level that are not yet relaxed
-/// enter it.
+/// The bounds on the worst rms of the four leave a third above what was measured: 2.3e-1, 3.5e-3, 2.3e-2, 5.6e-4.
 #[test]
 fn forces_of_a_point_mass() {
-    let paper = RunParameters { group_solver: GroupSolver::Sor, ..options(true, [1, 1, 4]) };
     let cases = [
-        ("no relaxation", options(true, [0, 0, 0]), 2.6e-1),
-        ("paper", paper, 7.2e-2),
-        ("no sheet", options(false, [1, 1, 4]), 1.1e-2),
-        ("few steps", options(true, [1, 1, 4]), 1.6e-2),
-        ("default", RunParameters::default(), 1.9e-3),
+        ("no correction", options(0, 0), 3.0e-1),
+        ("no sheet", options(4, 0), 4.7e-3),
+        ("one cycle", options(1, 1), 3.0e-2),
+        ("default", RunParameters::default(), 7.5e-4),
     ];
-    let mut worst = [0.0f64; 5];
+    let mut worst = [0.0f64; 4];
     for position in [[0.47, 0.52, 0.5], [0.56, 0.33, 0.41], [0.6, 0.66, 0.62], [0.31, 0.37, 0.12]] {
         let mesh = point_masses(128, &[position]);
         let exact = uniform(8, &mesh);
         let tree = refined_around(2, 2, position, 0.12);
-        let mut rms = [0.0; 5];
         for (n, (_, parameters, _)) in cases.iter().enumerate() {
             let mut case = Case::<f64>::new(2, tree.clone(), 2, &mesh);
             case.solve(parameters);
-            rms[n] = deviation(&case, &exact, 2).0;
-            worst[n] = worst[n].max(rms[n]);
+            worst[n] = worst[n].max(deviation(&case, &exact, 2).0);
         }
-        assert!(rms[..4].iter().all(|other| rms[4] < *other), "{position:?}: the default is not the best of {rms:?}");
     }
+    println!("worst rms: {worst:?}");
     for (n, (name, _, bound)) in cases.iter().enumerate() {
         assert!(worst[n] < *bound, "{name}: {:e}", worst[n]);
+    }
+}
+
+/// What cycles leave of the error of the force on one level, whatever the number of its groups: at most 10⁻⁵ after three,
+/// and each cycle on average at most 0.15 of what the one before left.
+#[test]
+fn cycles_converge_whatever_the_number_of_groups() {
+    let mut state = 5u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    // clumps of all sizes
+    let clumps: Vec<([f64; 3], f64, f64)> = (0..60)
+        .map(|_| (std::array::from_fn(|_| random()), 0.01 * 10f64.powf(1.2 * random()), 0.2 + random()))
+        .collect();
+    let density = |x: [f64; 3]| {
+        let of = |(centre, radius, mass): &([f64; 3], f64, f64)| {
+            let square: f64 = (0..3).map(|a| (x[a] - centre[a] - (x[a] - centre[a]).round()).powi(2)).sum();
+            mass * radius / (square + radius * radius)
+        };
+        clumps.iter().map(of).sum::<f64>()
+    };
+    let root = 4;
+    for groups in [1u32, 2, 4, 6, 8] {
+        // a cube of so many groups along an axis; 8 are the box
+        let inside = |corner: [f64; 3]| corner.iter().all(|&c| (0.25..0.25 + 0.125 * f64::from(groups)).contains(&c));
+        let tree = refine_where([root; 3], 1, |_, corner, _| groups == 8 || inside(corner));
+        assert_eq!(tree.level(1).len(), groups.pow(3) as usize);
+        let solved = |cycles: u32| {
+            let mut case = Case::<f64>::with_density(2, tree.clone(), density);
+            case.solve(&options(cycles, 0));
+            case.acceleration(1)
+        };
+        let exact = solved(14);
+        let errors = [1, 2, 3, 4].map(|cycles| {
+            let found = solved(cycles);
+            let (mut error, mut norm, mut worst) = (0.0, 0.0, 0.0f64);
+            for (found, exact) in found.iter().flatten().flatten().zip(exact.iter().flatten().flatten()) {
+                error += (found - exact).powi(2);
+                norm += exact * exact;
+                worst = worst.max((found - exact).abs());
+            }
+            let count = exact.len() as f64 * 3.0 * GROUP_CELLS as f64;
+            ((error / norm).sqrt(), worst / (norm / count).sqrt())
+        });
+        println!("{} groups: {errors:?}", tree.level(1).len());
+        assert!(errors[2].0 < 1e-5, "{groups}³ groups: {errors:?}");
+        assert!(errors[3].0 <= 0.15f64.powi(3) * errors[0].0, "{groups}³ groups: {errors:?}");
     }
 }
 
@@ -118,7 +160,7 @@ fn mass_sheets_carry_no_mass() {
     // a lone refined group and no relaxation: the sheet around it is its own
     let tree = Octree::with_groups([2; 3], PERIODIC, [comove_sim::Key::new(1, [1, 1, 2])]);
     let mut case = Case::<f64>::new(1, tree, 1, &mesh);
-    case.solve(&options(false, [0, 0, 0]));
+    case.solve(&options(0, 0));
     let sheet = case.sheet(0);
     let sum: f64 = sheet.iter().sum();
     let norm: f64 = sheet.iter().map(|v| v.abs()).sum();

@@ -21,7 +21,8 @@ pub(super) fn gravity_kick<T: Real>(
     dt: f64,
     eos: &Eos<T>,
 ) -> Deferred<KickReport> {
-    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
+    let (request, _) =
+        GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None, None);
     let reports = Array::<KickReport>::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
@@ -38,7 +39,8 @@ pub(super) fn max_acceleration<T: Real>(
     coarse: Option<&TimedPotential<T>>,
     h: f64,
 ) -> Deferred<Peak> {
-    let (request, _) = GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None);
+    let (request, _) =
+        GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None, None);
     let found = Array::<Peak>::work_space(device, tables.len());
     // SAFETY: as above.
     unsafe {

@@ -1,7 +1,7 @@
 //! Group solves on the host processor: one task a group, in place in its slot.
 
 use super::problem::Problem;
-use super::{FACE_GRADIENTS, GroupSolver, Guess, Iterations, sine, sor};
+use super::{FACE_GRADIENTS, sine};
 use crate::device::buffer::SlotWriter;
 use crate::device::device_table::DeviceTable;
 use crate::device::isa::Isa;
@@ -16,33 +16,21 @@ pub(super) fn group_poisson<T: Real>(
     isa: Isa,
     tables: &LevelTopology,
     groups: Option<&DeviceTable<u32>>,
-    solver: &GroupSolver<T>,
-    guess: Guess,
+    sine: &sine::SineTables<T>,
     source: &PoissonSource<T>,
     ghosts: &[T],
     h: f64,
     potential: &mut [T],
     gradients: Option<&mut [T]>,
-) -> Iterations {
+) {
     let potential = SlotWriter::new(potential, GROUP_CELLS);
     let gradients = gradients.map(|gradients| SlotWriter::new(gradients, FACE_GRADIENTS));
-    tables
-        .places(groups.map(|list| &list[..]))
-        .map(|g| {
-            let slot = tables.slots[g];
-            // SAFETY: the slots of a level are distinct, and no group is listed twice (checked by the caller).
-            let potential = unsafe { potential.slot(slot) };
-            let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
-            let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];
-            let problem = Problem { source, slot, ghosts, h, potential, gradients };
-            match solver {
-                GroupSolver::Sine(tables) => {
-                    isa.run(sine::Solve { tables, problem });
-                    0
-                }
-                GroupSolver::Sor { tolerance } => isa.run(sor::Solve { tolerance: *tolerance, guess, problem }),
-            }
-        })
-        .map(|n| Iterations { total: u64::from(n), most: n })
-        .reduce(Iterations::default, |a, b| Iterations { total: a.total + b.total, most: a.most.max(b.most) })
+    tables.places(groups.map(|list| &list[..])).for_each(|g| {
+        let slot = tables.slots[g];
+        // SAFETY: the slots of a level are distinct, and no group is listed twice (checked by the caller).
+        let potential = unsafe { potential.slot(slot) };
+        let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
+        let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];
+        isa.run(sine::Solve { tables: sine, problem: Problem { source, slot, ghosts, h, potential, gradients } });
+    });
 }

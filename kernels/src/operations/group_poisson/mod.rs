@@ -1,16 +1,11 @@
 //! ∇²φ = source in every group of a refined level, with given boundary values (paper, section 2.3).
-//!
-//! | module | what it holds |
-//! |---|---|
-//! | [`sine`] | the exact solution by sine transforms along the three axes |
-//! | [`sor`] | red-black successive overrelaxation, the paper's method |
+//! The solution is exact, by sine transforms along the three axes ([`sine`]).
 
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod problem;
 pub mod sine;
-pub mod sor;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
 
@@ -23,57 +18,14 @@ use crate::level::level_topology::LevelTopology;
 use crate::operations::poisson_source::PoissonSource;
 #[cfg(feature = "cuda")]
 use crate::operations::potential_ghosts::GhostRequest;
-use crate::operations::potential_ghosts::{GHOST_CELLS, GhostOrigin, TimedPotential, potential_ghosts};
+use crate::operations::potential_ghosts::{
+    GHOST_CELLS, GhostCorrection, GhostOrigin, TimedPotential, potential_ghosts,
+};
 use crate::real::Real;
+use sine::SineTables;
 
 /// Normal derivatives on the faces of a group, averaged to coarse faces: `[6, 8, 8]`, laid out as its ghost values are.
 pub const FACE_GRADIENTS: usize = FACES * PATCH * PATCH;
-
-/// How the equation of a group is solved. Owned by the caller, so that tables are computed once.
-#[derive(Clone, Debug)]
-pub enum GroupSolver<T> {
-    /// Exactly.
-    Sine(Box<sine::SineTables<T>>),
-    /// By iteration until the one-norm of the residual is below `tolerance` of the right-hand side's (boundary values
-    /// included), or round-off keeps it from falling.
-    Sor {
-        /// Relative residual.
-        tolerance: f64,
-    },
-}
-
-impl<T: Real> GroupSolver<T> {
-    /// The exact solver.
-    pub fn sine() -> Self {
-        Self::Sine(Box::new(sine::SineTables::new()))
-    }
-}
-
-/// What an iteration starts from. The exact solver does not care.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guess {
-    /// The mean boundary value everywhere.
-    Flat,
-    /// What the potential holds.
-    Held,
-}
-
-/// Iterations of one call; zero for the exact solver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Iterations {
-    /// Sum over the groups.
-    pub total: u64,
-    /// Of the slowest group.
-    pub most: u32,
-}
-
-impl Iterations {
-    /// Adds those of another call.
-    pub fn add(&mut self, other: Self) {
-        self.total += other.total;
-        self.most = self.most.max(other.most);
-    }
-}
 
 /// Solves the discrete 7-point equation ∇²φ = source in the 16³ cells of width `h` of some groups.
 ///
@@ -89,14 +41,13 @@ pub fn group_poisson<T: Real>(
     device: &Device,
     tables: &LevelTopology,
     groups: Option<&DeviceTable<u32>>,
-    solver: &GroupSolver<T>,
-    guess: Guess,
+    sine: &SineTables<T>,
     source: &PoissonSource<T>,
     ghosts: &Buffer<T>,
     h: f64,
     potential: &mut Buffer<T>,
     gradients: Option<&mut Buffer<T>>,
-) -> Iterations {
+) {
     check(tables, groups, source, ghosts, potential, gradients.as_deref());
     match device {
         Device::Cpu(device) => {
@@ -104,14 +55,14 @@ pub fn group_poisson<T: Real>(
             let (ghosts, potential) = (ghosts.host(), potential.host_mut());
             device.install(|| {
                 let isa = Isa::best();
-                cpu::group_poisson(isa, tables, groups, solver, guess, source, ghosts, h, potential, gradients)
+                cpu::group_poisson(isa, tables, groups, sine, source, ghosts, h, potential, gradients)
             })
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            let request = GhostRequest::new(device, tables, groups, None, potential, None, Some(ghosts));
+            let request = GhostRequest::new(device, tables, groups, None, potential, None, None, Some(ghosts));
             let gradients = gradients.as_deref();
-            cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients)
+            cuda::group_poisson(device, tables, request, sine, source, h, potential, gradients)
         }
     }
 }
@@ -128,25 +79,26 @@ pub fn relax_groups<T: Real>(
     groups: Option<&DeviceTable<u32>>,
     origin: GhostOrigin,
     coarse: Option<&TimedPotential<T>>,
-    solver: &GroupSolver<T>,
-    guess: Guess,
+    correction: Option<&GhostCorrection<T>>,
+    sine: &SineTables<T>,
     source: &PoissonSource<T>,
     ghosts: &mut Buffer<T>,
     h: f64,
     potential: &mut Buffer<T>,
     gradients: Option<&mut Buffer<T>>,
-) -> Iterations {
+) {
     #[cfg(feature = "cuda")]
     if let Device::Cuda(device) = device
         && (groups.is_some() || origin == GhostOrigin::Coarse)
     {
         check(tables, groups, source, ghosts, potential, gradients.as_deref());
-        let request = GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, Some(ghosts));
+        let request =
+            GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, correction, Some(ghosts));
         let gradients = gradients.as_deref();
-        return cuda::group_poisson(device, tables, request, solver, guess, source, h, potential, gradients);
+        return cuda::group_poisson(device, tables, request, sine, source, h, potential, gradients);
     }
-    potential_ghosts(device, tables, groups, origin, potential, coarse, ghosts);
-    group_poisson(device, tables, groups, solver, guess, source, ghosts, h, potential, gradients)
+    potential_ghosts(device, tables, groups, origin, potential, coarse, correction, ghosts);
+    group_poisson(device, tables, groups, sine, source, ghosts, h, potential, gradients)
 }
 
 fn check<T: Real>(

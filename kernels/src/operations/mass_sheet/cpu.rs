@@ -95,14 +95,3 @@ fn add_face<T: Real>(
         }
     }
 }
-
-pub(super) fn add_correction<T: Real>(tables: &LevelTopology, correction: &[T], potential: &mut [T]) {
-    let potential = SlotWriter::new(potential, GROUP_CELLS);
-    tables.slots.par_iter().for_each(|&slot| {
-        // SAFETY: the slots of a level are distinct, and each is visited once.
-        let potential = unsafe { potential.slot(slot) };
-        for (value, &correction) in potential.iter_mut().zip(&correction[slot as usize * GROUP_CELLS..]) {
-            *value += correction;
-        }
-    });
-}

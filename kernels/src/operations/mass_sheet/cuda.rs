@@ -25,16 +25,3 @@ pub(super) fn mass_sheet<T: Real>(
             Level::of(device, tables), h, potential.pointer(), gradients.pointer(), sheet.pointer());
     }
 }
-
-pub(super) fn add_correction<T: Real>(
-    device: &CudaDevice,
-    tables: &LevelTopology,
-    correction: &Buffer<T>,
-    potential: &Buffer<T>,
-) {
-    // SAFETY: as above.
-    unsafe {
-        launch!(device, T, "add_correction", tables.len(), THREADS, 0;
-            tables.slots.on(device), correction.pointer(), potential.pointer());
-    }
-}

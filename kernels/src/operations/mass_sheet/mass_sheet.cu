@@ -1,4 +1,4 @@
-// Mass sheets of a level and the correction added to the potential: one block a group, one thread a column of cells.
+// Mass sheets of a level: one block a group, one thread a column of cells.
 #include "operations/potential_ghosts/potential_ghosts.cuh"
 
 constexpr int FACE_GRADIENTS = FACES * PATCH * PATCH;
@@ -46,18 +46,10 @@ __device__ void mass_sheet(const Level &level, double h, const T *potential, con
     }
 }
 
-template <typename T> __device__ void add_correction(const uint32_t *slots, const T *correction, T *potential) {
-    const size_t first = size_t(slots[blockIdx.x]) * GROUP_CELLS;
-    for (int c = threadIdx.x; c < GROUP_CELLS; c += blockDim.x) potential[first + c] += correction[first + c];
-}
-
 #define BOTH(T, suffix)                                                                                                \
     extern "C" __global__ void mass_sheet_##suffix(Level level, double h, const T *potential, const T *gradients,      \
                                                    T *sheet) {                                                         \
         mass_sheet<T>(level, h, potential, gradients, sheet);                                                          \
-    }                                                                                                                  \
-    extern "C" __global__ void add_correction_##suffix(const uint32_t *slots, const T *correction, T *potential) {     \
-        add_correction<T>(slots, correction, potential);                                                               \
     }
 BOTH(float, f32)
 BOTH(double, f64)

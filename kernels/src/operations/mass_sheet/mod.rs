@@ -13,7 +13,7 @@ use crate::level::level_topology::LevelTopology;
 use crate::operations::group_poisson::FACE_GRADIENTS;
 use crate::real::Real;
 
-/// The right-hand side of the correction equation ∇²ζ = −4πGξ on one level (paper, eqs. PseudoRho–PotCorrection).
+/// −4πGξ of one level: what the sheets add to the source of its potential (paper, eqs. PseudoRho–PotCorrection).
 ///
 /// Each cell just outside a face of a refined patch gets −(∂φ/∂n|coarse − ∂φ/∂n|fine)/h, n pointing away from the
 /// patch; all six faces of every refined patch count, also where two of them touch. Cells of refined patches get the
@@ -49,25 +49,5 @@ pub fn mass_sheet<T: Real>(
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::mass_sheet(device, tables, h, potential, gradients, sheet),
-    }
-}
-
-/// φ += ζ on one level (paper, eq. CorrectedPot). Both `[slots, 16, 16, 16]`.
-///
-/// # Panics
-/// If a pool is too short.
-pub fn add_correction<T: Real>(
-    device: &Device,
-    tables: &LevelTopology,
-    correction: &Buffer<T>,
-    potential: &mut Buffer<T>,
-) {
-    assert!(correction.len() >= potential.len());
-    match device {
-        Device::Cpu(device) => {
-            device.install(|| cpu::add_correction(tables, correction.host(), potential.host_mut()));
-        }
-        #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::add_correction(device, tables, correction, potential),
     }
 }

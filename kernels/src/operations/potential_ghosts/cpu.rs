@@ -1,12 +1,13 @@
 //! Ghost values on the host processor.
 
 use super::coarse::{CoarseBlock, beyond};
-use super::{GHOST_CELLS, GhostOrigin, TimedPotential, face_axes, strides};
+use super::{GHOST_CELLS, GhostCorrection, GhostOrigin, TimedPotential, face_axes, strides};
 use crate::device::buffer::SlotWriter;
 use crate::device::device_table::DeviceTable;
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::level::level_topology::{LevelTopology, NONE};
+use crate::operations::coarse_correction::padded::GhostErrors;
 use crate::real::Real;
 use rayon::prelude::*;
 
@@ -17,13 +18,14 @@ pub(super) fn potential_ghosts<T: Real>(
     origin: GhostOrigin,
     potential: &[T],
     coarse: Option<&TimedPotential<T>>,
+    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut [T],
 ) {
     let ghosts = SlotWriter::new(ghosts, GHOST_CELLS);
     tables.places(groups.map(|list| &list[..])).for_each(|g| {
         // SAFETY: no group is listed twice (checked by the caller).
         let ghosts = unsafe { ghosts.slot(g as u32) };
-        isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
+        isa.run(Gather { tables, g, origin, potential, coarse, correction, ghosts });
     });
 }
 
@@ -34,6 +36,7 @@ struct Gather<'a, T> {
     origin: GhostOrigin,
     potential: &'a [T],
     coarse: Option<&'a TimedPotential<'a, T>>,
+    correction: Option<&'a GhostCorrection<'a, T>>,
     ghosts: &'a mut [T],
 }
 
@@ -44,12 +47,12 @@ impl<T: Real> Kernel for Gather<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        gather(self.tables, self.g, self.origin, self.potential, self.coarse, self.ghosts);
+        gather(self.tables, self.g, self.origin, self.potential, self.coarse, self.correction, self.ghosts);
     }
 }
 
 /// Fills `ghosts`, `[6, 16, 16]`, of group `g` from `potential`, `[slots, 16, 16, 16]`, and the coarser level's values
-/// from `coarse` if it is given.
+/// from `coarse` if it is given. Relaxed ghosts take the `correction`.
 #[inline(always)]
 pub(crate) fn gather<T: Real>(
     tables: &LevelTopology,
@@ -57,12 +60,14 @@ pub(crate) fn gather<T: Real>(
     origin: GhostOrigin,
     potential: &[T],
     coarse: Option<&TimedPotential<T>>,
+    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut [T],
 ) {
     let row = tables.row(g);
     let outside = tables.outside[g];
     let is_root = tables.parent_row(g)[CENTRE] == NONE;
     let mut block = None;
+    let mut errors = None;
     for face in 0..FACES {
         let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
         let sibling = match origin {
@@ -75,9 +80,20 @@ pub(crate) fn gather<T: Real>(
             match origin {
                 GhostOrigin::Relaxed(factor) => {
                     let factor = T::from_f64(factor);
-                    facing_cells(neighbour, face, ghosts, |ghost, cell| ghost + factor * (cell - ghost));
+                    match correction {
+                        None => facing_cells(neighbour, face, ghosts, |_, ghost, cell| ghost + factor * (cell - ghost)),
+                        Some(correction) => {
+                            let load = || GhostErrors::load(tables, g, correction.error.host());
+                            let errors = errors.get_or_insert_with(load).face(face);
+                            let known = if correction.neighbours_have_it { T::one() } else { T::zero() };
+                            facing_cells(neighbour, face, ghosts, |at, ghost, cell| {
+                                let error = errors[at];
+                                (ghost + error) + factor * ((cell - ghost) - known * error)
+                            });
+                        }
+                    }
                 }
-                _ => facing_cells(neighbour, face, ghosts, |_, cell| cell),
+                _ => facing_cells(neighbour, face, ghosts, |_, _, cell| cell),
             }
         } else if matches!(origin, GhostOrigin::Relaxed(_)) {
             continue;
@@ -115,9 +131,9 @@ pub(crate) const fn face_direction(face: usize) -> usize {
     }
 }
 
-/// Sets each ghost to `value(ghost, cell)`, cell being the neighbour's across `face` at that place.
+/// Sets each ghost to `value(place, ghost, cell)`, cell being the neighbour's across `face` at that place of it.
 #[inline(always)]
-fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: impl Fn(T, T) -> T) {
+fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: impl Fn(usize, T, T) -> T) {
     let axis = face / 2;
     let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
     let layer = if face & 1 == 0 { GROUP - 1 } else { 0 };
@@ -128,11 +144,11 @@ fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: 
         if a == 1 {
             let cells = &neighbour[first + n * b..][..GROUP];
             for m in 0..GROUP {
-                ghosts[m] = value(ghosts[m], cells[m]);
+                ghosts[m] = value(n * GROUP + m, ghosts[m], cells[m]);
             }
         } else {
             for m in 0..GROUP {
-                ghosts[m] = value(ghosts[m], neighbour[first + n * b + m * a]);
+                ghosts[m] = value(n * GROUP + m, ghosts[m], neighbour[first + n * b + m * a]);
             }
         }
     }
@@ -171,9 +187,9 @@ mod tests {
         for weight in [0.0, 0.5, 1.0] {
             let timed = TimedPotential { from: &from, to: &to, places: &places, weight };
             let (mut ghosts, mut expected) = (vec![0.0; GHOST_CELLS], vec![0.0; GHOST_CELLS]);
-            gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), &mut ghosts);
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), None, &mut ghosts);
             let now = [at(weight), vec![0.0; GROUP_CELLS]].concat();
-            gather(&lone_child(), 0, GhostOrigin::Coarse, &now, None, &mut expected);
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &now, None, None, &mut expected);
             let worst = ghosts.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             // a few roundings of values below 8
             assert!(worst < 32.0 * f64::EPSILON, "weight {weight}: {worst:e}");
@@ -192,7 +208,7 @@ mod tests {
             potential[cell(i, j, k)] = value(x, y, z);
         }
         let mut ghosts = vec![0.0; GHOST_CELLS];
-        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
+        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, None, None, &mut ghosts);
         for face in 0..FACES {
             for n in 0..FACE_CELLS {
                 let layer = if face & 1 == 0 { -1.0 } else { 16.0 };
@@ -223,7 +239,7 @@ mod tests {
         let child = LevelTopology { outside: vec![0b10_1001].into(), ..lone_child() };
         for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
             let mut ghosts = vec![f64::NAN; GHOST_CELLS];
-            gather(&tables, 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
+            gather(&tables, 0, GhostOrigin::Sibling, &potential, None, None, &mut ghosts);
             for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
                 for n in 0..FACE_CELLS {
                     let mut at = [0.0; 3];
@@ -239,7 +255,7 @@ mod tests {
             }
             // relaxation leaves them alone
             let before = ghosts.clone();
-            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, None, &mut ghosts);
+            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, None, None, &mut ghosts);
             for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
                 assert_eq!(ghosts[face * FACE_CELLS..][..FACE_CELLS], before[face * FACE_CELLS..][..FACE_CELLS]);
             }

@@ -1,6 +1,6 @@
 //! Ghost values on a GPU.
 
-use super::{GhostOrigin, TimedPotential};
+use super::{GhostCorrection, GhostOrigin, TimedPotential};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::Pointer;
 use crate::device::cuda::{CudaDevice, launch};
@@ -23,7 +23,9 @@ pub(crate) struct GhostRequest<T> {
     places: Pointer<u32>,
     held: Pointer<T>,
     groups: Pointer<u32>,
+    error: Pointer<T>,
     relaxation: T,
+    known: T,
     weight: T,
     origin: i32,
 }
@@ -37,6 +39,7 @@ impl<T: Real> GhostRequest<T> {
         origin: Option<GhostOrigin>,
         potential: &Buffer<T>,
         coarse: Option<&TimedPotential<T>>,
+        correction: Option<&GhostCorrection<T>>,
         held: Option<&Buffer<T>>,
     ) -> (Self, usize) {
         let request = Self {
@@ -46,6 +49,8 @@ impl<T: Real> GhostRequest<T> {
             places: coarse.map_or(Pointer::NULL, |coarse| coarse.places.on(device)),
             held: held.map_or(Pointer::NULL, Buffer::pointer),
             groups: groups.map_or(Pointer::NULL, |groups| groups.on(device)),
+            error: correction.map_or(Pointer::NULL, |correction| correction.error.pointer()),
+            known: T::from_f64(f64::from(correction.is_some_and(|correction| correction.neighbours_have_it))),
             relaxation: match origin {
                 Some(GhostOrigin::Relaxed(factor)) => T::from_f64(factor),
                 _ => T::zero(),
@@ -69,9 +74,11 @@ pub(super) fn potential_ghosts<T: Real>(
     origin: GhostOrigin,
     potential: &Buffer<T>,
     coarse: Option<&TimedPotential<T>>,
+    correction: Option<&GhostCorrection<T>>,
     ghosts: &Buffer<T>,
 ) {
-    let (request, count) = GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, Some(ghosts));
+    let (request, count) =
+        GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, correction, Some(ghosts));
     // SAFETY: the parameters are the kernel's; the ghosts of every group fit, checked by the caller, and the tables
     // name slots of the pool.
     unsafe {

@@ -38,6 +38,16 @@ pub enum GhostOrigin {
     Relaxed(f64),
 }
 
+/// The error of a level's potential, which relaxed ghosts take: c at a ghost's place. The neighbour's cell has it where
+/// the neighbour was solved with it; else it is added there too: ghost += c + ω (cell [+ c] − ghost − c).
+#[derive(Clone, Copy, Debug)]
+pub struct GhostCorrection<'a, T> {
+    /// On the finest grid of [`mod@crate::operations::coarse_correction`], `[slots, 8, 8, 8]`.
+    pub error: &'a Buffer<T>,
+    /// Whether the neighbours were solved with it.
+    pub neighbours_have_it: bool,
+}
+
 /// The potential of the coarser level at a time between two at which it was solved, both kept apart: each value is from
 /// + `weight` (to − from).
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +67,7 @@ pub struct TimedPotential<'a, T> {
 ///
 /// * `groups`: which, as rising places in the level's list; all if there is none.
 /// * `coarse`: given where the coarser level's values in `potential` are of another time.
+/// * `correction`: of relaxed ghosts; not read for other origins.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
 /// coarse cells and position. Beyond a face of the domain that is not periodic, the potential goes on along the
@@ -73,6 +84,7 @@ pub fn potential_ghosts<T: Real>(
     origin: GhostOrigin,
     potential: &Buffer<T>,
     coarse: Option<&TimedPotential<T>>,
+    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut Buffer<T>,
 ) {
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
@@ -81,11 +93,13 @@ pub fn potential_ghosts<T: Real>(
     match device {
         Device::Cpu(device) => {
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());
-            device.install(|| cpu::potential_ghosts(Isa::best(), tables, groups, origin, potential, coarse, ghosts));
+            device.install(|| {
+                cpu::potential_ghosts(Isa::best(), tables, groups, origin, potential, coarse, correction, ghosts);
+            });
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            cuda::potential_ghosts(device, tables, groups, origin, potential, coarse, ghosts);
+            cuda::potential_ghosts(device, tables, groups, origin, potential, coarse, correction, ghosts);
         }
     }
 }

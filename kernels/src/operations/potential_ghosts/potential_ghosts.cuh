@@ -2,6 +2,7 @@
 #pragma once
 #include "level/level.cuh"
 #include "device/cuda/real.cuh"
+#include "operations/coarse_correction/padded.cuh"
 
 constexpr int GHOST_CELLS = FACES * FACE_CELLS;
 
@@ -24,7 +25,9 @@ template <typename T> struct GhostRequest {
     const uint32_t *places; // of each slot
     T *held;                // [groups, 6, 16, 16]
     const uint32_t *groups; // the group of each block; null: every group
+    const T *error;         // of relaxed ghosts, [slots, 8, 8, 8]; null: none
     T relaxation;
+    T known; // 1: the neighbours' cells have the error, 0: they have not
     T weight;
     int32_t origin;
 
@@ -149,6 +152,8 @@ __device__ void gather_ghosts(const Level &level, uint32_t g, const GhostRequest
     const uint32_t outside = level.outside[g];
     const bool is_root = level.parents[size_t(g) * DIRECTIONS + CENTRE] == NONE;
     const T *held = request.held + size_t(g) * GHOST_CELLS;
+    const bool corrected = request.origin == RELAXED && request.error;
+    if (corrected) load_ghost_errors(level, g, request.error, scratch);
     uint32_t faces = 0;
 #pragma unroll
     for (int face = 0; face < FACES; face++) {
@@ -157,7 +162,12 @@ __device__ void gather_ghosts(const Level &level, uint32_t g, const GhostRequest
         const uint32_t sibling = beside ? row[face_direction(face)] : NONE;
         if (sibling != NONE) {
             T value = request.potential[size_t(sibling) * GROUP_CELLS + face_cell(face ^ 1, 0, m, n)];
-            if (request.origin == RELAXED) value = held[at] + request.relaxation * (value - held[at]);
+            if (corrected) {
+                const T error = ghost_error(scratch, face, m, n);
+                value = (held[at] + error) + request.relaxation * ((value - held[at]) - request.known * error);
+            } else if (request.origin == RELAXED) {
+                value = held[at] + request.relaxation * (value - held[at]);
+            }
             ghosts[at] = value;
         } else if (request.origin == RELAXED || request.origin == AS_HELD) {
             ghosts[at] = held[at];

@@ -156,7 +156,6 @@ const ENUMERATIONS: &[(&str, &str)] = &[
     ("Coordinates", PARAMETERS),
     ("TimeSteps", PARAMETERS),
     ("SweepOrder", PARAMETERS),
-    ("GroupSolver", PARAMETERS),
     ("GravityBoundary", BOUNDARY),
     ("Reference", FINDER),
     ("Centre", FINDER),

@@ -5,8 +5,8 @@ use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{DENSITY, ENERGY, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell};
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, DensitySource, Device, DeviceTable, Eos, GhostOrigin, GroupSolver, Guess, Iterations, LevelTopology,
-    PoissonSource, Real, gravity_kick, group_poisson, mass_sheet, potential_ghosts,
+    Buffer, DensitySource, Device, DeviceTable, Eos, GhostOrigin, LevelTopology, PoissonSource, Real, SineTables,
+    gravity_kick, group_poisson, mass_sheet, potential_ghosts,
 };
 use comove_sim::gravity::{Hierarchy, PoissonSolver, Sharing};
 use comove_sim::mesh::{CLOSED, PERIODIC};
@@ -105,18 +105,18 @@ impl<T: Real> Case<T> {
     }
 
     /// Solves with 4πG = 1.
-    pub(crate) fn solve(&mut self, parameters: &RunParameters) -> Iterations {
+    pub(crate) fn solve(&mut self, parameters: &RunParameters) {
         let mut gravity = self.gravity(parameters);
-        self.solve_with(&mut gravity)
+        self.solve_with(&mut gravity);
     }
 
     /// Solves again with a solver that is there.
-    pub(crate) fn solve_with(&mut self, gravity: &mut PoissonSolver<T>) -> Iterations {
+    pub(crate) fn solve_with(&mut self, gravity: &mut PoissonSolver<T>) {
         let ghost_exchange = GhostExchange::alone(&self.device).expect("room");
         let ranks = Sharing { ghost_exchange: &ghost_exchange, links: &[] };
         let hierarchy = Hierarchy { tables: &self.tables, root_slots: &self.root_slots, h: self.width(0), ranks };
         let density = DensitySource::of_fluid(&self.fluid, 1.0, self.mean());
-        gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room")
+        gravity.solve(&self.device, &hierarchy, density, &mut self.potential).expect("room");
     }
 
     /// The mass sheet of a level from the potential that is there, `[groups, 16³]` in key order. Only for a level
@@ -128,13 +128,12 @@ impl<T: Real> Case<T> {
         let mut potential = Buffer::from_host(&self.device, self.potential.to_host()).expect("room");
         let (device, finer) = (&self.device, &self.tables[level + 1]);
         let density = DensitySource::of_fluid(&self.fluid, 1.0, self.mean());
-        potential_ghosts(device, finer, None, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
+        potential_ghosts(device, finer, None, GhostOrigin::Coarse, &self.potential, None, None, &mut ghosts);
         group_poisson(
             device,
             finer,
             None,
-            &GroupSolver::sine(),
-            Guess::Flat,
+            &SineTables::new(),
             &PoissonSource::Density(density),
             &ghosts,
             self.width(level + 1),

@@ -1,0 +1,222 @@
+// Coarse grids of a level: the twin of cpu.rs. The grid of 8^3 cells a group has a block a group, which reads its cells and
+// those around into shared memory; smaller ones have a thread a cell.
+#include "operations/coarse_correction/padded.cuh"
+#include "operations/potential_ghosts/potential_ghosts.cuh"
+
+/// The coarse cell of a thread: group, slot, and place in the group.
+template <int N> struct CoarseCell {
+    uint32_t g, slot;
+    int c, x, y, z;
+
+    __device__ static bool is_beyond(const Level &level) {
+        return (size_t(blockIdx.x) * blockDim.x + threadIdx.x) / (N * N * N) >= level.groups;
+    }
+
+    __device__ explicit CoarseCell(const Level &level) {
+        const size_t thread = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+        g = uint32_t(thread / (N * N * N));
+        slot = level.slots[g];
+        c = int(thread % (N * N * N));
+        x = c % N;
+        y = c / N % N;
+        z = c / (N * N);
+    }
+
+    __device__ size_t place() const { return size_t(slot) * (N * N * N) + c; }
+};
+
+template <typename T>
+__device__ void face_residual(const Level &level, const T *ghosts, const T *potential, const Factors<T> &factors,
+                              T *source, T *error) {
+    constexpr int N = PATCH;
+    if (CoarseCell<N>::is_beyond(level)) return;
+    const CoarseCell<N> cell(level);
+    const Around around(level, cell.g);
+    const int at[3] = {cell.x, cell.y, cell.z};
+    T sum = T(0);
+#pragma unroll
+    for (int face = 0; face < FACES; face++) {
+        const int axis = face / 2, upper = face & 1;
+        if (at[axis] != (upper ? N - 1 : 0) || !around.has(CENTRE, axis, upper ? 1 : -1)) continue;
+        const T *neighbour = potential + size_t(around.row[face_direction(face)]) * GROUP_CELLS;
+        const T *held = ghosts + size_t(cell.g) * GHOST_CELLS + face * FACE_CELLS;
+        const int m = 2 * at[first_axis(axis)], n = 2 * at[second_axis(axis)];
+        const auto jump = [&](int m, int n) { return held[n * GROUP + m] - neighbour[face_cell(face ^ 1, 0, m, n)]; };
+        const T lower = jump(m, n) + jump(m + 1, n);
+        const T upper_row = jump(m, n + 1) + jump(m + 1, n + 1);
+        sum += T(0.5) * (lower + upper_row);
+    }
+    source[cell.place()] = sum;
+    error[cell.place()] = -factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * sum;
+}
+
+/// A group of a grid with one layer of cells around it, in shared memory.
+template <int N, typename T> struct Tile {
+    static constexpr int SIDE = N + 2, STRIDE_Z = SIDE * SIDE;
+    T values[SIDE * SIDE * SIDE];
+
+    __device__ static int place(int x, int y, int z) { return (z + 1) * STRIDE_Z + (y + 1) * SIDE + x + 1; }
+
+    /// Reads the group's cells and those across its faces.
+    __device__ void load_faces(const Around &around, uint32_t slot, const T *pool) {
+        const T *own = pool + size_t(slot) * (N * N * N);
+        for (int c = threadIdx.x; c < N * N * N; c += blockDim.x)
+            values[place(c % N, c / N % N, c / (N * N))] = own[c];
+        for (int c = threadIdx.x; c < FACES * N * N; c += blockDim.x) {
+            const int face = c / (N * N), axis = face / 2, upper = face & 1;
+            const int a = c % N, b = c / N % N, beyond = upper ? N : -1;
+            const int x = axis == 0 ? beyond : a, y = axis == 1 ? beyond : axis == 0 ? a : b, z = axis == 2 ? beyond : b;
+            values[place(x, y, z)] = around.value<N>(pool, x, y, z);
+        }
+        __syncthreads();
+    }
+
+    /// Reads them with those across edges and corners.
+    __device__ void load_all(const Around &around, const T *pool) {
+        for (int c = threadIdx.x; c < SIDE * SIDE * SIDE; c += blockDim.x)
+            values[c] = around.value<N>(pool, c % SIDE - 1, c / SIDE % SIDE - 1, c / STRIDE_Z - 1);
+        __syncthreads();
+    }
+
+    __device__ T laplacian(int x, int y, int z) const {
+        const T *at = values + place(x, y, z);
+        const T along_x = at[-1] + at[1], along_y = at[-SIDE] + at[SIDE], along_z = at[-STRIDE_Z] + at[STRIDE_Z];
+        return ((along_x + along_y) + along_z) - T(6) * at[0];
+    }
+};
+
+/// Of the grid of 8^3 cells: one block a group.
+template <typename T>
+__device__ void smooth_finest(const Level &level, const Factors<T> &factors, const T *source, const T *error, T *next) {
+    constexpr int N = PATCH;
+    __shared__ Tile<N, T> tile;
+    const uint32_t slot = level.slots[blockIdx.x];
+    const Around around(level, blockIdx.x);
+    tile.load_faces(around, slot, error);
+    for (int c = threadIdx.x; c < N * N * N; c += blockDim.x) {
+        const int x = c % N, y = c / N % N, z = c / (N * N);
+        const size_t at = size_t(slot) * (N * N * N) + c;
+        const T residual = tile.laplacian(x, y, z) - source[at];
+        next[at] = tile.values[tile.place(x, y, z)] + factors.step[around.missing<N>(x, y, z)] * residual;
+    }
+}
+
+/// From the grid of 8^3 cells: one block a group.
+template <typename T>
+__device__ void restrict_finest(const Level &level, const Factors<T> &factors, const T *fine_source, const T *fine_error,
+                                T *source, T *error) {
+    constexpr int N = PATCH / 2, F = PATCH;
+    __shared__ Tile<F, T> tile;
+    const uint32_t slot = level.slots[blockIdx.x];
+    const Around around(level, blockIdx.x);
+    tile.load_faces(around, slot, fine_error);
+    const T *from = fine_source + size_t(slot) * (F * F * F);
+    for (int c = threadIdx.x; c < N * N * N; c += blockDim.x) {
+        const int x = c % N, y = c / N % N, z = c / (N * N);
+        const auto residual = [&](int x, int y, int z) { return from[(z * F + y) * F + x] - tile.laplacian(x, y, z); };
+        const auto pair = [&](int dy, int dz) {
+            return residual(2 * x, 2 * y + dy, 2 * z + dz) + residual(2 * x + 1, 2 * y + dy, 2 * z + dz);
+        };
+        const T sum = (pair(0, 0) + pair(1, 0)) + (pair(0, 1) + pair(1, 1));
+        const size_t at = size_t(slot) * (N * N * N) + c;
+        source[at] = T(0.5) * sum;
+        error[at] = -factors.step[around.missing<N>(x, y, z)] * (T(0.5) * sum);
+    }
+}
+
+/// To the grid of 8^3 cells: one block a group.
+template <typename T> __device__ void prolong_finest(const Level &level, const T *coarse, T *fine) {
+    constexpr int N = PATCH / 2, F = PATCH;
+    __shared__ Tile<N, T> tile;
+    const uint32_t slot = level.slots[blockIdx.x];
+    tile.load_all(Around(level, blockIdx.x), coarse);
+    for (int c = threadIdx.x; c < F * F * F; c += blockDim.x) {
+        const int x = c % F, y = c / F % F, z = c / (F * F);
+        const T *at = tile.values + tile.place(x / 2, y / 2, z / 2);
+        const int dx = x & 1 ? 1 : -1, dy = (y & 1 ? 1 : -1) * tile.SIDE, dz = (z & 1 ? 1 : -1) * tile.STRIDE_Z;
+        const auto along_x = [&](int offset) { return quarter_towards(at[offset], at[offset + dx]); };
+        const auto along_y = [&](int offset) { return quarter_towards(along_x(offset), along_x(offset + dy)); };
+        fine[size_t(slot) * (F * F * F) + c] += quarter_towards(along_y(0), along_y(dz));
+    }
+}
+
+template <int N, typename T>
+__device__ void smooth(const Level &level, const Factors<T> &factors, const T *source, const T *error, T *next) {
+    if (CoarseCell<N>::is_beyond(level)) return;
+    const CoarseCell<N> cell(level);
+    const Around around(level, cell.g);
+    const T residual = around.laplacian<N>(error, cell.x, cell.y, cell.z) - source[cell.place()];
+    next[cell.place()] = error[cell.place()] + factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * residual;
+}
+
+template <int N, typename T>
+__device__ void restrict_residual(const Level &level, const Factors<T> &factors, const T *fine_source,
+                                  const T *fine_error, T *source, T *error) {
+    constexpr int F = 2 * N;
+    if (CoarseCell<N>::is_beyond(level)) return;
+    const CoarseCell<N> cell(level);
+    const Around around(level, cell.g);
+    const T *from = fine_source + size_t(cell.slot) * (F * F * F);
+    const int x = 2 * cell.x;
+    const auto residual = [&](int x, int y, int z) {
+        return from[(z * F + y) * F + x] - around.laplacian<F>(fine_error, x, y, z);
+    };
+    const auto pair = [&](int y, int z) { return residual(x, y, z) + residual(x + 1, y, z); };
+    const int y = 2 * cell.y, z = 2 * cell.z;
+    const T sum = (pair(y, z) + pair(y + 1, z)) + (pair(y, z + 1) + pair(y + 1, z + 1));
+    source[cell.place()] = T(0.5) * sum;
+    error[cell.place()] = -factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * (T(0.5) * sum);
+}
+
+/// One thread a cell of the fine grid, 2N cells a group.
+template <int N, typename T> __device__ void prolong_error(const Level &level, const T *coarse, T *fine) {
+    if (CoarseCell<2 * N>::is_beyond(level)) return;
+    const CoarseCell<2 * N> cell(level);
+    const Around around(level, cell.g);
+    const int x = cell.x / 2, y = cell.y / 2, z = cell.z / 2;
+    const int dx = cell.x & 1 ? 1 : -1, dy = cell.y & 1 ? 1 : -1, dz = cell.z & 1 ? 1 : -1;
+    const auto along_x = [&](int y, int z) {
+        return quarter_towards(around.value<N>(coarse, x, y, z), around.value<N>(coarse, x + dx, y, z));
+    };
+    const auto along_y = [&](int z) { return quarter_towards(along_x(y, z), along_x(y + dy, z)); };
+    fine[cell.place()] += quarter_towards(along_y(z), along_y(z + dz));
+}
+
+#define FINEST(T, suffix)                                                                                              \
+    extern "C" __global__ void face_residual_##suffix(Level level, const T *ghosts, const T *potential,                \
+                                                      Factors<T> factors, T *source, T *error) {                       \
+        face_residual<T>(level, ghosts, potential, factors, source, error);                                            \
+    }                                                                                                                  \
+    extern "C" __global__ void smooth_8_##suffix(Level level, Factors<T> factors, const T *source, const T *error,     \
+                                                 T *next) {                                                            \
+        smooth_finest<T>(level, factors, source, error, next);                                                         \
+    }                                                                                                                  \
+    extern "C" __global__ void restrict_residual_4_##suffix(Level level, Factors<T> factors, const T *fine_source,     \
+                                                            const T *fine_error, T *source, T *error) {                \
+        restrict_finest<T>(level, factors, fine_source, fine_error, source, error);                                    \
+    }                                                                                                                  \
+    extern "C" __global__ void prolong_error_4_##suffix(Level level, const T *coarse, T *fine) {                       \
+        prolong_finest<T>(level, coarse, fine);                                                                        \
+    }
+#define GRID(N, T, suffix)                                                                                             \
+    extern "C" __global__ void smooth_##N##_##suffix(Level level, Factors<T> factors, const T *source, const T *error, \
+                                                     T *next) {                                                        \
+        smooth<N, T>(level, factors, source, error, next);                                                             \
+    }
+#define PAIR(N, T, suffix)                                                                                             \
+    extern "C" __global__ void restrict_residual_##N##_##suffix(Level level, Factors<T> factors, const T *fine_source, \
+                                                                const T *fine_error, T *source, T *error) {            \
+        restrict_residual<N, T>(level, factors, fine_source, fine_error, source, error);                               \
+    }                                                                                                                  \
+    extern "C" __global__ void prolong_error_##N##_##suffix(Level level, const T *coarse, T *fine) {                   \
+        prolong_error<N, T>(level, coarse, fine);                                                                      \
+    }
+#define ALL(T, suffix)                                                                                                 \
+    FINEST(T, suffix)                                                                                                  \
+    GRID(4, T, suffix)                                                                                                 \
+    GRID(2, T, suffix)                                                                                                 \
+    GRID(1, T, suffix)                                                                                                 \
+    PAIR(2, T, suffix)                                                                                                 \
+    PAIR(1, T, suffix)
+ALL(float, f32)
+ALL(double, f64)
