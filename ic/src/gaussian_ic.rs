@@ -6,7 +6,7 @@ use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTrans
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
-use crate::uniform_mesh::{Lattice, UniformMesh};
+use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
@@ -187,12 +187,12 @@ impl GaussianIc {
             }
             false => Default::default(),
         };
-        let lattice = second_order.as_ref().map(|(displacements, velocities, _)| {
+        let dark_matter = second_order.as_ref().map(|(displacements, velocities, _)| {
             progress("particles", 0.75);
-            Lattice {
+            DarkMatter::Lattice(Lattice {
                 displacement: [0, 1, 2].map(|axis| displacements.velocity_at_corners(axis, 1.0)),
                 velocity: [0, 1, 2].map(|axis| velocities.velocity_at_corners(axis, rate)),
-            }
+            })
         });
 
         progress("temperature", 0.9);
@@ -202,7 +202,7 @@ impl GaussianIc {
         drop((modes, second_order));
         let internal_energy = density.par_iter().map(|d| specific * d).collect();
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
-        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy, lattice };
+        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy, dark_matter };
         mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)
@@ -356,8 +356,8 @@ mod tests {
             };
             let gas = |mesh: &UniformMesh| mode(mesh, &|i| mesh.density[i]);
             let wind = |mesh: &UniformMesh| mode(mesh, &|i| mesh.momentum[0][i] / mesh.density[i]);
-            let dark = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice.as_ref().unwrap().displacement[0][i]);
-            let stream = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice.as_ref().unwrap().velocity[0][i]);
+            let dark = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice().unwrap().displacement[0][i]);
+            let stream = |mesh: &UniformMesh| mode(mesh, &|i| mesh.lattice().unwrap().velocity[0][i]);
             let [gas, wind, dark, stream] = [&gas as &dyn Fn(&UniformMesh) -> [f64; 2], &wind, &dark, &stream]
                 .map(|field| over(field(&each), field(&all)));
             println!("k = {}: {gas:.5} {dark:.5}, {wind:.5} {stream:.5}", row[0]);

@@ -2,7 +2,8 @@
 
 use crate::error::IcError;
 use crate::linear_power::{LinearPower, PowerSource};
-use crate::uniform_mesh::{Lattice, UniformMesh};
+use crate::particle_set::ParticleSet;
+use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use std::f64::consts::{PI, TAU};
@@ -37,7 +38,7 @@ pub(crate) struct Frame<'a> {
     pub box_mpc_h: f64,
 }
 
-/// Remarks on the particles of a mesh whose displacements or velocities are not those of linear theory. Collective.
+/// Remarks on particles whose displacements or velocities are not those of linear theory. Collective.
 ///
 /// # Errors
 /// The reason why they cannot be: displacements of half of the box and more; velocities of several times the growing mode's.
@@ -47,7 +48,11 @@ pub(crate) fn examine(
     frame: &Frame<'_>,
 ) -> Result<Vec<String>, String> {
     // a rank may have no planes; all have a lattice or none
-    let Some(lattice) = &mesh.lattice else { return Ok(Vec::new()) };
+    let lattice = match &mesh.dark_matter {
+        None => return Ok(Vec::new()),
+        Some(DarkMatter::Set(set)) => return examine_set(communicator, set, mesh.cells, frame),
+        Some(DarkMatter::Lattice(lattice)) => lattice,
+    };
     let spacing = frame.box_mpc_h / mesh.cells[0] as f64;
     let expected = linear_displacement(frame, mesh.cells).map_err(|error| error.to_string())?;
     half_of_the_box(communicator, mesh, lattice, spacing, expected)?;
@@ -77,6 +82,50 @@ pub(crate) fn examine(
         remarks.extend(velocities("velocities of gas", &|i, axis| mesh.momentum[axis][i] / mesh.density[i])?);
     }
     Ok(remarks)
+}
+
+/// Remarks on velocities of particles whose displacements are not known, by their rms beside linear theory's.
+///
+/// * `cells`: in the proportions of the box
+///
+/// # Errors
+/// The reason why they cannot be: many times those of linear theory.
+fn examine_set(
+    communicator: &Communicator,
+    set: &ParticleSet,
+    cells: [usize; 3],
+    frame: &Frame<'_>,
+) -> Result<Vec<String>, String> {
+    let volume: f64 = cells.iter().map(|&n| n as f64).product();
+    let spacing = (volume / set.total(communicator) as f64).cbrt();
+    let across = cells.map(|n| (n as f64 / spacing).round().max(2.0) as usize);
+    let expected = linear_displacement(frame, across).map_err(|error| error.to_string())?;
+    let expected = expected * frame.cosmology.hubble_flow(frame.a) * frame.cosmology.growth(frame.a).1;
+    let mean = [0, 1, 2].map(|axis| set.mean(communicator, |n| f64::from(set.velocity[axis][n])));
+    let square = |n: usize| (0..3).map(|axis| (f64::from(set.velocity[axis][n]) - mean[axis]).powi(2)).sum::<f64>();
+    let ratio = (set.mean(communicator, square) / 3.0).sqrt() / expected;
+    let found = format!(
+        "velocities of particles are {ratio:.3} times those of linear theory (rms along an axis, with the recipe's sigma8)"
+    );
+    let a = frame.a;
+    let causes = [
+        (a.powf(-0.5), "1/√a too large: peculiar velocities in place of v_pec/√a, or √a applied twice?"),
+        (a.sqrt(), "√a too small: peculiar velocities in place of v_pec/√a?"),
+        (1.0 / a, "1/a too large: comoving velocities?"),
+        (a, "a too small"),
+        (100.0, "km/s in place of 100 km/s?"),
+        (1e3, "m/s in place of km/s?"),
+    ];
+    // rms values of small boxes scatter: the nearest cause
+    let away = |factor: f64| (ratio / factor).ln().abs();
+    let near =
+        causes.into_iter().min_by(|x, y| away(x.0).total_cmp(&away(y.0))).filter(|(factor, _)| away(*factor) < 0.7);
+    let why = near.map_or("check their unit", |(_, why)| why);
+    if ratio > FACTOR {
+        return Err(format!("{found}: {why}"));
+    }
+    let is_odd = ratio > DISPLACEMENT || (ratio > 0.0 && ratio < 1.0 / DISPLACEMENT);
+    Ok(is_odd.then(|| format!("{found}: {why}")).into_iter().collect())
 }
 
 /// Refuses displacements of half of the box and more.
@@ -242,13 +291,14 @@ mod tests {
             density: none(),
             momentum: Default::default(),
             internal_energy: none(),
-            lattice: None,
+            dark_matter: None,
         };
         let all: Vec<[usize; 3]> = (0..mesh.cell_count()).map(|n| mesh.cell(n)).collect();
         let of = |value: &dyn Fn([usize; 3], usize) -> f64| {
             [0, 1, 2].map(|axis| all.iter().map(|i| value(*i, axis)).collect())
         };
-        mesh.lattice = Some(Lattice { displacement: of(&displacement), velocity: of(&velocity) });
+        let lattice = Lattice { displacement: of(&displacement), velocity: of(&velocity) };
+        mesh.dark_matter = Some(DarkMatter::Lattice(lattice));
         mesh
     }
 
@@ -321,7 +371,7 @@ mod tests {
         // gas beside particles
         let with_gas = |factor: f64| {
             let particles = growing(1.0);
-            let momentum = growing(0.15 * factor).lattice.unwrap().velocity;
+            let momentum = growing(0.15 * factor).lattice().unwrap().velocity.clone();
             let density = vec![0.15; particles.cell_count()];
             UniformMesh { internal_energy: density.clone(), density, momentum, ..particles }
         };
@@ -337,11 +387,10 @@ mod tests {
         let found = on_ranks(3, |communicator| {
             let planes = crate::slab::planes(whole.cells, communicator.rank(), 3);
             let part = |values: &Vec<f64>| values[planes.start * CELLS * CELLS..planes.end * CELLS * CELLS].to_vec();
-            let lattice = whole.lattice.as_ref().map(|all| Lattice {
-                displacement: all.displacement.each_ref().map(part),
-                velocity: all.velocity.each_ref().map(part),
-            });
-            let own = UniformMesh { planes: planes.clone(), lattice, ..whole.clone() };
+            let all = whole.lattice().unwrap();
+            let (displacement, velocity) = (all.displacement.each_ref().map(part), all.velocity.each_ref().map(part));
+            let dark_matter = Some(DarkMatter::Lattice(Lattice { displacement, velocity }));
+            let own = UniformMesh { planes: planes.clone(), dark_matter, ..whole.clone() };
             examine(&communicator, &own, &Frame { cosmology: &cosmology(), a: 0.02, box_mpc_h: BOX }).unwrap_err()
         });
         assert!(found.iter().all(|message| *message == alone), "{found:?} {alone}");

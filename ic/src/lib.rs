@@ -8,8 +8,8 @@
 //! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
 //! | `growing_mode` | displacements and velocities of a file beside linear theory |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
-//! | [`uniform_mesh`] | density, momentum and internal energy on a uniform mesh |
-//! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5 |
+//! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
+//! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget and SWIFT HDF5; the table of all |
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
 //! | [`scalar_state()`] | a passive scalar of such a state |
@@ -30,6 +30,7 @@ pub mod linear_power;
 pub mod load_ic;
 mod ode;
 mod ordered_sum;
+pub mod particle_set;
 pub mod problems;
 pub mod restrict;
 mod scalar_state;
@@ -38,14 +39,15 @@ pub mod temperature;
 pub mod uniform_mesh;
 
 pub use error::IcError;
+pub use format::{Contents, LengthUnit, LoadFormat, LoadIc};
 pub use function_state::function_state;
 pub use gaussian_ic::GaussianIc;
 pub use linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 pub use linear_power::{LinearPower, PowerSource};
-pub use load_ic::{LoadFormat, LoadIc};
+pub use particle_set::ParticleSet;
 pub use restrict::{Audit, restrict};
 pub use scalar_state::scalar_state;
-pub use uniform_mesh::UniformMesh;
+pub use uniform_mesh::{DarkMatter, UniformMesh};
 
 /// A progress callback that says nothing.
 pub fn silent(_activity: &str, _fraction: f64) {}

@@ -1,7 +1,8 @@
-//! Gas and dark matter on a uniform mesh: what every initial condition is before it becomes an octree.
+//! Gas on a uniform mesh and dark matter beside it: an initial condition before it becomes an octree.
 
 use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
+use crate::particle_set::ParticleSet;
 use comove_sim::HostParticles;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
@@ -25,11 +26,20 @@ pub struct UniformMesh {
     pub momentum: [Vec<f64>; 3],
     /// Internal energy density ρ̃ε̃.
     pub internal_energy: Vec<f64>,
-    /// Dark matter, if there is some.
-    pub lattice: Option<Lattice>,
+    /// Dark matter, if there is some; on all ranks of one form.
+    pub dark_matter: Option<DarkMatter>,
 }
 
-/// Dark matter: a particle for each cell of the whole mesh, in the same order.
+/// Dark matter of an initial condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DarkMatter {
+    /// A particle for each cell, displaced.
+    Lattice(Lattice),
+    /// Particles at given positions.
+    Set(ParticleSet),
+}
+
+/// A particle for each cell of the whole mesh, in the same order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lattice {
     /// From the cell's lower corner along x, y, z, code length.
@@ -61,6 +71,14 @@ impl UniformMesh {
         [&self.density, x, y, z, &self.internal_energy]
     }
 
+    /// The displaced lattice of dark matter, if it is one.
+    pub fn lattice(&self) -> Option<&Lattice> {
+        match &self.dark_matter {
+            Some(DarkMatter::Lattice(lattice)) => Some(lattice),
+            _ => None,
+        }
+    }
+
     /// Whether there is gas, on any rank: collective.
     pub fn has_gas(&self, communicator: &Communicator) -> bool {
         communicator.any(!self.density.is_empty())
@@ -84,10 +102,25 @@ impl UniformMesh {
         ordered_sum_of_ranks(communicator, self.cell_count(), f) / (plane * self.cells[2]) as f64
     }
 
-    /// The particles of a lattice in a box of these lengths, with so much mass each; of a rank among others those of its
-    /// planes.
-    pub fn particles(&self, box_lengths: [f64; 3], particle_mass: f64) -> Option<HostParticles> {
-        let lattice = self.lattice.as_ref()?;
+    /// Number of particles of all ranks: collective.
+    pub fn particle_count(&self, communicator: &Communicator) -> u64 {
+        match &self.dark_matter {
+            None => 0,
+            Some(DarkMatter::Lattice(_)) => self.cells.iter().map(|&n| n as u64).product(),
+            Some(DarkMatter::Set(set)) => set.total(communicator),
+        }
+    }
+
+    /// Takes the particles, in a box of these lengths and with this mass each; of a rank among others those of its
+    /// planes or rows.
+    pub fn take_particles(&mut self, box_lengths: [f64; 3], particle_mass: f64) -> Option<HostParticles> {
+        Some(match self.dark_matter.take()? {
+            DarkMatter::Lattice(lattice) => self.of_lattice(&lattice, box_lengths, particle_mass),
+            DarkMatter::Set(set) => set.with_mass(particle_mass),
+        })
+    }
+
+    fn of_lattice(&self, lattice: &Lattice, box_lengths: [f64; 3], particle_mass: f64) -> HostParticles {
         let position = |axis: usize| {
             let fraction = |(n, displacement): (usize, &f64)| {
                 let width = box_lengths[axis] / self.cells[axis] as f64;
@@ -100,13 +133,14 @@ impl UniformMesh {
         let velocity = lattice.velocity.each_ref().map(|v| v.par_iter().map(|&v| v as f32).collect());
         let first = (self.planes.start * self.cells[0] * self.cells[1]) as u64;
         let id = (first..first + self.cell_count() as u64).collect();
-        Some(HostParticles { particle_mass, position: [0, 1, 2].map(position), velocity, id })
+        HostParticles { particle_mass, position: [0, 1, 2].map(position), velocity, id }
     }
 
-    /// Checks that every value is finite and that density and internal energy are positive: collective.
+    /// Checks that every value is finite, that density and internal energy are positive, and particles at given positions
+    /// as [`ParticleSet`] says: collective.
     ///
     /// # Errors
-    /// [`IcError::Cell`] naming the first cell of the mesh that is not so, on all ranks.
+    /// [`IcError::Cell`] naming the first cell of the mesh that is not so, [`IcError::Parameter`] of particles, on all ranks.
     ///
     /// # Panics
     /// If an array's length is not the number of cells: the caller's bug.
@@ -138,7 +172,11 @@ impl UniformMesh {
             let [i, j, k] = self.cell(index);
             Some((n, [k, j, i], values[index].to_bits()))
         };
-        let lattice = self.lattice.iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
+        if let Some(DarkMatter::Set(set)) = &self.dark_matter {
+            set.check(communicator)?;
+        }
+        let lattice = self.lattice().into_iter();
+        let lattice = lattice.flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
         let fields = self.fields().into_iter().chain(lattice);
         let found = fields.enumerate().skip(skipped).find_map(bad);
         match communicator.gather_all_of(&found).into_iter().flatten().min() {
@@ -166,7 +204,7 @@ mod tests {
             density: ones(),
             momentum: [ones(), ones(), ones()],
             internal_energy: ones(),
-            lattice: None,
+            dark_matter: None,
         };
         let check = |mesh: &UniformMesh| mesh.check(&Communicator::alone());
         assert!(check(&mesh).is_ok());
@@ -191,7 +229,7 @@ mod tests {
                 density: ones(),
                 momentum: [ones(), ones(), ones()],
                 internal_energy: ones(),
-                lattice: None,
+                dark_matter: None,
             };
             match communicator.rank() {
                 0 => mesh.internal_energy[0] = -1.0,

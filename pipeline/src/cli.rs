@@ -106,8 +106,8 @@ pub enum Trial {
         /// The file
         file: PathBuf,
     },
-    /// The species of a `comove_ic` file, which it prints
-    MeshSpecies {
+    /// Format and species of an initial condition, which it prints
+    MeshContents {
         /// The file
         file: PathBuf,
     },

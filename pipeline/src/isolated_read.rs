@@ -8,8 +8,11 @@ use crate::error::PipelineError;
 use crate::files::regular_file;
 use crate::launchers;
 use crate::stage::initial::SpeciesPresent;
-use comove_ic::LoadIc;
+use comove_ic::format::files;
+use comove_ic::{Contents, LoadIc};
 use comove_sim::Snapshot;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -45,12 +48,12 @@ pub(crate) fn snapshot_species(file: &Path) -> Result<Option<SpeciesPresent>, Pi
     species(file, "snapshot-species")
 }
 
-/// The species of a `comove_ic` file, likewise.
-pub(crate) fn mesh_species(file: &Path) -> Result<Option<SpeciesPresent>, PipelineError> {
-    species(file, "mesh-species")
+/// Format and species of an initial condition, likewise.
+pub(crate) fn mesh_contents(file: &Path) -> Result<Option<Contents>, PipelineError> {
+    species(file, "mesh-contents")
 }
 
-fn species(file: &Path, kind: &str) -> Result<Option<SpeciesPresent>, PipelineError> {
+fn species<S: DeserializeOwned>(file: &Path, kind: &str) -> Result<Option<S>, PipelineError> {
     if !file.exists() {
         return Ok(None);
     }
@@ -73,9 +76,9 @@ pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
         Trial::Snapshot { file } => Ok(Snapshot::verify(&file)?),
         Trial::SnapshotSpecies { file } => {
             let header = Snapshot::read_header(&file)?;
-            print_species([header.fields.has_gas(), header.dark_matter.is_some()])
+            print(&SpeciesPresent { gas: header.fields.has_gas(), dark_matter: header.dark_matter.is_some() })
         }
-        Trial::MeshSpecies { file } => print_species(comove_ic::format::comove_ic::species(&file)?),
+        Trial::MeshContents { file } => print(&Contents::of(&file)?),
         Trial::Mesh { ic } => {
             let ic: LoadIc = serde_json::from_str(&ic).map_err(|e| PipelineError::Usage(e.to_string()))?;
             Ok(ic.try_reading()?)
@@ -83,14 +86,16 @@ pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
     }
 }
 
-fn print_species([gas, dark_matter]: [bool; 2]) -> Result<(), PipelineError> {
-    let text = serde_json::to_string(&SpeciesPresent { gas, dark_matter }).expect("plain data");
+fn print(found: &impl Serialize) -> Result<(), PipelineError> {
+    let text = serde_json::to_string(found).expect("plain data");
     std::io::stdout().write_all(text.as_bytes()).map_err(PipelineError::io(Path::new("standard output")))
 }
 
 /// Standard output of a child process that reads a file.
 fn tried(file: &Path, kind: &str, what: &OsStr) -> Result<String, PipelineError> {
-    let seconds = PATIENCE + regular_file(file)?.len() as f64 / RATE;
+    let lengths =
+        files(file).iter().map(|file| Ok(regular_file(file)?.len() as f64)).sum::<Result<f64, PipelineError>>();
+    let seconds = PATIENCE + lengths? / RATE;
     let mut command = Command::new(this_program()?);
     command.args(["trial", kind, "--"]).arg(what);
     launchers::apart(&mut command);

@@ -68,7 +68,7 @@ impl IcTask {
                 None
             }
             Self::Place { mesh, facts, parameters } => {
-                place(communicator, &mesh, &facts, &parameters, &silent).ok().map(|(state, _)| state)
+                place(communicator, &mesh, &facts, &parameters, &silent).ok().map(|(state, ..)| state)
             }
         }
     }

@@ -2,17 +2,19 @@
 //!
 //! Described in docs/snapshot-format.md.
 
+use super::hdf5_input::{Hdf5Input, Numbers, described, is_number, number_of, text_of};
+use super::reader::{Contents, Part, Reader};
+use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
-use crate::uniform_mesh::{Lattice, UniformMesh};
-use comove_sim::SimError;
-use comove_sim::filters;
-use comove_sim::parallel::Communicator;
-use comove_sim::parallel::collective_result;
+use crate::particle_set::ParticleSet;
+use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
+use comove_sim::parallel::{Communicator, FIRST, collective_result};
 use comove_sim::shared_file::{SharedFile, allocate, failure};
-use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
-use hdf5::{Container, File};
+use comove_sim::{HostParticles, SimError, filters};
+use hdf5::File;
+use hdf5::types::VarLenUnicode;
 use ndarray::{Ix3, s};
-use std::ops::Range;
+use rayon::prelude::*;
 use std::path::Path;
 
 /// What a file states of itself, beside its fields.
@@ -38,13 +40,33 @@ pub struct Header {
 
 const FORMAT: &str = "comove-ic";
 const DATASETS: [&str; 5] = ["density", "momentum_x", "momentum_y", "momentum_z", "internal_energy"];
-/// Of dark matter, where there is some.
+/// Dark matter on a displaced lattice; the last three also of particles at given positions.
 const LATTICE: [&str; 6] =
     ["displacement_x", "displacement_y", "displacement_z", "velocity_x", "velocity_y", "velocity_z"];
+/// Positions of particles that are on no lattice.
+const POSITIONS: [&str; 3] = ["position_x", "position_y", "position_z"];
+/// Their identities.
+const ID: &str = "id";
+/// Particles that are read or written at a time.
+const AT_A_TIME: usize = 1 << 20;
 /// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
 const SAME: f64 = 1e-6;
 
 impl Header {
+    /// Header of a file with the initial condition that a recipe describes.
+    pub fn of(ic: &LoadIc) -> Self {
+        Self {
+            a: 1.0 / (1.0 + ic.z),
+            box_mpc_h: ic.box_mpc_h,
+            h: ic.cosmology.h,
+            omega_m: ic.cosmology.omega_m,
+            omega_lambda: ic.cosmology.omega_lambda,
+            omega_b: ic.cosmology.omega_b,
+            mean_molecular_weight: ic.mean_molecular_weight,
+            gamma: ic.gamma,
+        }
+    }
+
     /// Attribute names, values, and whether a file must have them.
     fn attributes(&self) -> [(&'static str, f64, bool); 8] {
         [
@@ -60,42 +82,68 @@ impl Header {
     }
 }
 
-/// Whether a file has gas, and whether it has dark matter.
-///
-/// # Errors
-/// [`IcError::Hdf5`] for a file that HDF5 refuses.
-pub fn species(path: &Path) -> Result<[bool; 2], IcError> {
-    let file = File::open(path).map_err(|source| IcError::Hdf5 { path: path.into(), source })?;
-    Ok(species_in(&file))
+/// Reader of the format.
+pub(super) struct ComoveIc;
+
+impl Reader for ComoveIc {
+    fn recognises(&self, input: &Hdf5Input) -> bool {
+        let attribute = input.file.attr("format");
+        attribute.is_ok_and(|attribute| text_of(&attribute).is_some_and(|text| text == FORMAT))
+    }
+
+    fn contents(&self, path: &Path) -> Result<Contents, IcError> {
+        Ok(Form::of(&Hdf5Input::open(path)?)?.contents)
+    }
+
+    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
+        read(&ic.path, ic.cells, part.clone(), &Header::of(ic))
+    }
 }
 
-fn species_in(file: &File) -> [bool; 2] {
-    let has_dark_matter = file.link_exists(LATTICE[0]);
-    [!has_dark_matter || DATASETS.iter().any(|name| file.link_exists(name)), has_dark_matter]
+/// Datasets of a file.
+struct Form {
+    contents: Contents,
+    /// Whether particles are a displaced lattice.
+    on_lattice: bool,
 }
 
-/// Reads these planes along z of a mesh of `cells` along x, y, z that states what `recipe` says.
+impl Form {
+    fn of(input: &Hdf5Input) -> Result<Self, IcError> {
+        let [on_lattice, off_lattice] = [LATTICE[0], POSITIONS[0]].map(|name| input.file.link_exists(name));
+        if on_lattice && off_lattice {
+            let reason = format!("datasets \"{}\" and \"{}\" exclude each other", LATTICE[0], POSITIONS[0]);
+            return Err(input.content(reason));
+        }
+        let gas = !(on_lattice || off_lattice) || DATASETS.iter().any(|name| input.file.link_exists(name));
+        let first = if on_lattice { LATTICE[0] } else { POSITIONS[0] };
+        let size =
+            || input.file.dataset(first).map(|dataset| dataset.size() as u64).map_err(|source| input.failed(source));
+        let particles = if on_lattice || off_lattice { size()? } else { 0 };
+        Ok(Self { contents: Contents { format: LoadFormat::ComoveIc, gas, particles, off_lattice }, on_lattice })
+    }
+}
+
+/// Reads a part of a file that states what `recipe` says: planes along z of a mesh of `cells` along x, y, z.
 ///
 /// # Errors
 /// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`] for one that HDF5 refuses, [`IcError::Content`] for
 /// one that lacks something or has other cells, [`IcError::Contradiction`] for one of another box, epoch or cosmology.
-pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Header) -> Result<UniformMesh, IcError> {
-    std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
-    let failed = |source| IcError::Hdf5 { path: path.into(), source };
-    let content = |reason: String| IcError::Content { path: path.into(), reason };
-    let file = File::open(path).map_err(failed)?;
-    if !file.attr("format").is_ok_and(|attribute| text_of(&attribute).is_some_and(|text| text == FORMAT)) {
+pub fn read(path: &Path, cells: [usize; 3], part: impl Into<Part>, recipe: &Header) -> Result<UniformMesh, IcError> {
+    let part = part.into();
+    let input = Hdf5Input::open(path)?;
+    let content = |reason: String| input.content(reason);
+    if !ComoveIc.recognises(&input) {
         return Err(content(format!("attribute \"format\" is missing or not the text \"{FORMAT}\"")));
     }
-    check_attributes(path, &file, recipe)?;
+    check_attributes(path, &input.file, recipe)?;
 
     let [nx, ny, nz] = cells;
-    let [has_gas, has_dark_matter] = species_in(&file);
-    let lattice: &[&str] = if has_dark_matter { &LATTICE } else { &[] };
-    let gas: &[&str] = if has_gas { &DATASETS } else { &[] };
+    let Form { contents, on_lattice } = Form::of(&input)?;
+    let lattice: &[&str] = if on_lattice { &LATTICE } else { &[] };
+    let gas: &[&str] = if contents.gas { &DATASETS } else { &[] };
     let mut fields = Vec::with_capacity(gas.len() + lattice.len());
     for name in gas.iter().chain(lattice) {
-        let dataset = file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
+        let dataset = input.file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
         let shape = dataset.shape();
         if shape != [nz, ny, nx] {
             return Err(content(format!(
@@ -109,18 +157,62 @@ pub fn read(path: &Path, cells: [usize; 3], planes: Range<usize>, recipe: &Heade
         if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
             return Err(content(format!("dataset \"{name}\" holds {found}; expected floats of 32 or 64 bits")));
         }
-        let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]).map_err(failed)?;
-        fields.push(values.into_raw_vec_and_offset().0);
+        let values = dataset.read_slice::<f64, _, Ix3>(s![part.planes.clone(), .., ..]);
+        fields.push(values.map_err(|source| input.failed(source))?.into_raw_vec_and_offset().0);
     }
     let mut fields = fields.into_iter();
     let mut next = || fields.next().expect("as many as names");
-    let (density, momentum, internal_energy) = match has_gas {
+    let (density, momentum, internal_energy) = match contents.gas {
         true => (next(), [(); 3].map(|()| next()), next()),
         false => Default::default(),
     };
-    let lattice = (!lattice.is_empty())
-        .then(|| Lattice { displacement: [(); 3].map(|()| next()), velocity: [(); 3].map(|()| next()) });
-    Ok(UniformMesh { cells, planes, density, momentum, internal_energy, lattice })
+    let dark_matter = if on_lattice {
+        let (displacement, velocity) = ([(); 3].map(|()| next()), [(); 3].map(|()| next()));
+        Some(DarkMatter::Lattice(Lattice { displacement, velocity }))
+    } else if contents.off_lattice {
+        let lengths = cells.map(|n| recipe.box_mpc_h * n as f64 / nx as f64);
+        Some(DarkMatter::Set(read_set(&input, contents.particles, &part, lengths)?))
+    } else {
+        None
+    };
+    Ok(UniformMesh { cells, planes: part.planes, density, momentum, internal_energy, dark_matter })
+}
+
+/// Reads particles at given positions.
+///
+/// * `lengths`: of the box along x, y, z, Mpc/h
+fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Result<ParticleSet, IcError> {
+    let (shape, rows) = ([total as usize], part.rows(total));
+    let pieces = || rows.clone().step_by(AT_A_TIME).map(|first| first..rows.end.min(first + AT_A_TIME));
+    let refuse = |name: &str, row: usize, value: f64, reason: &str| {
+        input.content(format!("dataset \"{name}\" has {value} for particle {row} (from 0): {reason}"))
+    };
+    let mut set = ParticleSet::default();
+    for axis in 0..3 {
+        let (name, length) = (POSITIONS[axis], lengths[axis]);
+        let dataset = input.dataset(name, &shape, Numbers::Floats)?;
+        for piece in pieces() {
+            for (row, x) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
+                let fraction = HostParticles::fraction(x, length);
+                let outside = || refuse(name, row, x, &format!("outside the box from 0 to {length} Mpc/h"));
+                set.position[axis].push(fraction.ok_or_else(outside)?);
+            }
+        }
+        let name = LATTICE[3 + axis];
+        let dataset = input.dataset(name, &shape, Numbers::Floats)?;
+        for piece in pieces() {
+            for (row, v) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
+                let velocity = v as f32;
+                if !velocity.is_finite() {
+                    return Err(refuse(name, row, v, "must be finite"));
+                }
+                set.velocity[axis].push(velocity);
+            }
+        }
+    }
+    let dataset = input.dataset(ID, &shape, Numbers::Integers)?;
+    pieces().try_for_each(|piece| input.rows::<u64>(&dataset, piece).map(|ids| set.id.extend(ids)))?;
+    Ok(set)
 }
 
 fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcError> {
@@ -150,61 +242,81 @@ fn check_attributes(path: &Path, file: &File, recipe: &Header) -> Result<(), IcE
     Ok(())
 }
 
-/// The type of stored values; `None` for one that HDF5 knows and we do not.
-fn described(container: &Container) -> Option<TypeDescriptor> {
-    container.dtype().and_then(|dtype| dtype.to_descriptor()).ok()
-}
-
-fn is_number(found: &TypeDescriptor) -> bool {
-    matches!(found, TypeDescriptor::Float(_) | TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_))
-}
-
-/// A number, as a scalar or as a list of one.
-///
-/// # Errors
-/// The type and shape of what is no number.
-fn number_of(attribute: &Container) -> Result<f64, String> {
-    let (found, shape) = (described(attribute), attribute.shape());
-    let kind = found.as_ref().map_or_else(|| "of an unknown type".into(), |found| format!("of type {found}"));
-    let described = if shape.is_empty() { kind } else { format!("{kind} and shape {shape:?}") };
-    if attribute.size() != 1 || !found.is_some_and(|found| is_number(&found)) {
-        return Err(described);
-    }
-    attribute.read_raw::<f64>().ok().and_then(|values| values.first().copied()).ok_or(described)
-}
-
-/// A text of variable or fixed length.
-fn text_of(attribute: &Container) -> Option<String> {
-    match described(attribute)? {
-        TypeDescriptor::VarLenUnicode => attribute.read_scalar::<VarLenUnicode>().ok().map(|text| text.to_string()),
-        TypeDescriptor::VarLenAscii => attribute.read_scalar::<VarLenAscii>().ok().map(|text| text.to_string()),
-        TypeDescriptor::FixedAscii(_) => attribute.read_scalar::<FixedAscii<64>>().ok().map(|text| text.to_string()),
-        TypeDescriptor::FixedUnicode(_) => {
-            attribute.read_scalar::<FixedUnicode<64>>().ok().map(|text| text.to_string())
-        }
-        _ => None,
-    }
-}
-
-/// Writes a mesh in double precision. Collective: every rank writes its planes to the file, which the first one creates.
+/// Writes a mesh in double precision, with particles at given positions in the precision of a run. Collective: every rank
+/// writes its part to the file, which the first one creates.
 ///
 /// # Errors
 /// [`SimError::Io`] and [`SimError::Hdf5`], on all ranks; a file of that name, if any, is then untouched.
 pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, header: &Header) -> Result<(), IcError> {
-    let lattice = mesh.lattice.as_ref();
     let has_gas = mesh.has_gas(communicator);
     let gas: &[&str] = if has_gas { &DATASETS } else { &[] };
+    let lattice = mesh.lattice();
     let names: Vec<&str> = gas.iter().chain(lattice.iter().flat_map(|_| &LATTICE)).copied().collect();
-    let prepare = |file: &File| preface(file, mesh.cells, header, &names).map_err(|source| failure(path, source));
-    let file = SharedFile::create(communicator, path, prepare)?;
+    let set = match &mesh.dark_matter {
+        Some(DarkMatter::Set(set)) => Some((set, set.total(communicator) as usize)),
+        _ => None,
+    };
+    let prepare = |file: &File| {
+        let mut places = preface(file, mesh.cells, header, &names)?;
+        if let Some((_, total)) = set {
+            places.extend(allocate_set(file, total)?);
+        }
+        Ok(places)
+    };
+    let file = SharedFile::create(communicator, path, |file| prepare(file).map_err(|source| failure(path, source)))?;
     let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
     let lattice = lattice.into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
     let of_gas = mesh.fields().into_iter().take(gas.len());
     let mut fields = of_gas.chain(lattice).enumerate();
-    let put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
+    let mut put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
+    if let Some((set, _)) = set {
+        let lengths = mesh.cells.map(|n| header.box_mpc_h * n as f64 / mesh.cells[0] as f64);
+        let first = rows_before(communicator, set.len());
+        put = put.and_then(|()| put_set(&file, names.len(), first, set, lengths));
+    }
     let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
     let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
     Ok(collective_result(communicator, renamed).map(drop)?)
+}
+
+/// Rows of the ranks before this one: collective.
+fn rows_before(communicator: &Communicator, own: usize) -> usize {
+    communicator.gather_all_of(&own)[FIRST..communicator.rank()].iter().sum()
+}
+
+/// Creates the datasets of particles at given positions, and returns their places.
+fn allocate_set(file: &File, total: usize) -> hdf5::Result<Vec<u64>> {
+    let mut places = Vec::with_capacity(7);
+    for name in POSITIONS {
+        places.push(allocate::<f64>(file, name, &[total])?);
+    }
+    for name in &LATTICE[3..] {
+        places.push(allocate::<f32>(file, name, &[total])?);
+    }
+    places.push(allocate::<u64>(file, ID, &[total])?);
+    Ok(places)
+}
+
+/// Writes a rank's rows.
+///
+/// * `array`: number of the first of the datasets; `first`: the first row; `lengths`: of the box, Mpc/h
+fn put_set(
+    file: &SharedFile,
+    array: usize,
+    first: usize,
+    set: &ParticleSet,
+    lengths: [f64; 3],
+) -> Result<(), SimError> {
+    for axis in 0..3 {
+        for (n, piece) in set.position[axis].chunks(AT_A_TIME).enumerate() {
+            let unit = lengths[axis] / 2f64.powi(32);
+            let x: Vec<f64> = piece.par_iter().map(|&x| f64::from(x) * unit).collect();
+            file.put(array + axis, (first + n * AT_A_TIME) * size_of::<f64>(), bytemuck::cast_slice(&x))?;
+        }
+        let velocity = bytemuck::cast_slice(&set.velocity[axis]);
+        file.put(array + 3 + axis, first * size_of::<f32>(), velocity)?;
+    }
+    file.put(array + 6, first * size_of::<u64>(), bytemuck::cast_slice(&set.id))
 }
 
 /// Writes the attributes, and returns the places of the fields.
@@ -221,6 +333,7 @@ fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, names: &[&str
 mod tests {
     use super::*;
     use comove_sim::parallel::on_ranks;
+    use std::ops::Range;
 
     const HEADER: Header = Header {
         a: 0.02,
@@ -241,7 +354,7 @@ mod tests {
             density: ramp(1.0),
             momentum: [ramp(-5.0), ramp(0.1), ramp(7.0)],
             internal_energy: ramp(1e-3),
-            lattice: None,
+            dark_matter: None,
         }
     }
 
@@ -268,7 +381,7 @@ mod tests {
             density: ramp(0).collect(),
             momentum: [1, 2, 3].map(|field| ramp(field).collect()),
             internal_energy: ramp(4).collect(),
-            lattice: None,
+            dark_matter: None,
         }
     }
 
@@ -377,6 +490,47 @@ mod tests {
             |file: &File| file.new_attr::<f32>().create("gamma").unwrap().write_scalar(&(5.0f32 / 3.0)).unwrap();
         assert_eq!(with("gamma", &single), Ok(()));
         says(with("a", &|_| ()), &["attribute \"a\" is missing"]);
+    }
+
+    /// Particles at given positions, written by three ranks and read by two, with what is refused of them.
+    #[test]
+    fn sets_of_particles_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ic.h5");
+        let total = 3000;
+        let set = |rows: Range<usize>| ParticleSet {
+            position: [1, 2, 3].map(|axis| rows.clone().map(|n| (n as u32).wrapping_mul(axis * 1_234_567)).collect()),
+            velocity: [0.5, 0.25, -1.0].map(|v| rows.clone().map(|n| v * n as f32).collect()),
+            id: rows.map(|n| (n as u64) << 33).collect(),
+        };
+        let with = |set: ParticleSet| UniformMesh {
+            density: Vec::new(),
+            momentum: Default::default(),
+            internal_energy: Vec::new(),
+            planes: 0..0,
+            dark_matter: Some(DarkMatter::Set(set)),
+            ..mesh()
+        };
+        on_ranks(3, |communicator| {
+            let rows = ParticleSet::rows(total, communicator.rank(), 3);
+            write(&path, &communicator, &with(set(rows)), &HEADER).unwrap();
+        });
+        for rank in 0..2 {
+            let found = read(&path, mesh().cells, Part::of_planes(0..0, rank, 2), &HEADER).unwrap();
+            assert_eq!(found, with(set(ParticleSet::rows(total, rank, 2))));
+        }
+        let input = Hdf5Input::open(&path).unwrap();
+        let contents = Contents { format: LoadFormat::ComoveIc, gas: false, particles: total, off_lattice: true };
+        assert_eq!(Form::of(&input).unwrap().contents, contents);
+        drop(input);
+        let file = File::open_rw(&path).unwrap();
+        file.dataset("position_y").unwrap().write_slice(&[25.0 * 0.75 + 0.1], s![77..78]).unwrap();
+        file.close().unwrap();
+        let outside = read(&path, mesh().cells, 0..0, &HEADER).unwrap_err().to_string();
+        assert!(
+            outside.contains("\"position_y\" has 18.85 for particle 77 (from 0): outside the box from 0 to 18.75"),
+            "{outside}"
+        );
     }
 
     /// Files of gzip are read.

@@ -1,11 +1,95 @@
-//! Files that hold an initial condition on a uniform mesh.
+//! Files that hold an initial condition: the table of formats.
 
 pub mod comove_ic;
+mod gadget;
+mod hdf5_input;
+mod reader;
+mod request;
 pub mod um_ic;
 
+pub use reader::{Contents, Part};
+pub use request::{LengthUnit, LoadFormat, LoadIc};
+
 use crate::error::IcError;
+use crate::uniform_mesh::UniformMesh;
 use comove_sim::complete_file::Temporary;
-use std::path::Path;
+use hdf5_input::Hdf5Input;
+use reader::Reader;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Formats that are recognised by content.
+const RECOGNISED: [LoadFormat; 3] = [LoadFormat::ComoveIc, LoadFormat::Swift, LoadFormat::Gadget];
+
+/// The first bytes of an HDF5 file (HDF5 File Format Specification, *Superblock*).
+const HDF5_SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+impl LoadFormat {
+    fn reader(self) -> Box<dyn Reader> {
+        match self {
+            Self::UmIc { order, precision } => Box::new(um_ic::UmIc { order, precision }),
+            Self::ComoveIc => Box::new(comove_ic::ComoveIc),
+            Self::Gadget | Self::Swift => Box::new(gadget::Gadget { format: self }),
+        }
+    }
+
+    /// The format of a file, from its content.
+    ///
+    /// # Errors
+    /// [`IcError::Io`], [`IcError::Hdf5`] for a file that cannot be read, [`IcError::Content`] for one of another format.
+    pub fn of(path: &Path) -> Result<Self, IcError> {
+        let content = |reason: &str| IcError::Content { path: path.into(), reason: reason.into() };
+        let failed = |source| IcError::Io { path: path.into(), source };
+        let mut start = Vec::new();
+        File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).map_err(failed)?;
+        if start != HDF5_SIGNATURE {
+            return Err(content(
+                "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, or for GAMER's UM_IC set \
+                 format: #{ um_ic: #{ order: \"vzyx\" } }",
+            ));
+        }
+        let file = Hdf5Input::open(path)?;
+        RECOGNISED.into_iter().find(|format| format.reader().recognises(&file)).ok_or_else(|| {
+            content(
+                "an HDF5 file of no known format: expected attribute \"format\" = \"comove-ic\" (comove_ic), or group \
+                 \"Header\" with attribute \"NumPart_ThisFile\" (Gadget, SWIFT)",
+            )
+        })
+    }
+}
+
+impl Contents {
+    /// Contents of a file of a format with header.
+    ///
+    /// # Errors
+    /// As of [`LoadFormat::of`], and [`IcError::Content`] for an unusable header.
+    pub fn of(path: &Path) -> Result<Self, IcError> {
+        contents(LoadFormat::of(path)?, path)
+    }
+}
+
+/// Species in a file of this format.
+///
+/// # Errors
+/// [`IcError`] of the file.
+pub(crate) fn contents(format: LoadFormat, path: &Path) -> Result<Contents, IcError> {
+    format.reader().contents(path)
+}
+
+/// Reads a part of an initial condition of this format.
+///
+/// # Errors
+/// [`IcError`] of the file.
+pub(crate) fn read(format: LoadFormat, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
+    format.reader().read(ic, part)
+}
+
+/// The files of an initial condition: the one named, and if that is `name.0.hdf5` those that follow it without a gap.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let following = (1..).map_while(|n| gadget::sibling(path, n).filter(|file| file.exists()));
+    std::iter::once(path.to_path_buf()).chain(following).collect()
+}
 
 /// Writes a file under a temporary name beside `path`, makes it durable and gives it its name. A failed write leaves
 /// what was there untouched and nothing else behind.

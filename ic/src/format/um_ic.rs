@@ -3,24 +3,38 @@
 //! Five conserved fields, density, three momenta and *total* energy, in the code units we share with GAMER. The file is
 //! as large as its cells make it, and that is all it can be checked by.
 
+use super::hdf5_input::Hdf5Input;
+use super::reader::{Contents, Part, Reader};
+use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::Precision;
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
-/// Order of the axes, slowest first; v is the field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Field by field, GAMER's `OPT__UM_IC_FORMAT` 1.
-    #[default]
-    Vzyx,
-    /// Cell by cell, GAMER's `OPT__UM_IC_FORMAT` 2.
-    Zyxv,
+pub use super::request::Order;
+
+/// Reader of the format.
+pub(super) struct UmIc {
+    pub order: Order,
+    pub precision: Option<Precision>,
+}
+
+impl Reader for UmIc {
+    fn recognises(&self, _file: &Hdf5Input) -> bool {
+        false
+    }
+
+    fn contents(&self, _path: &Path) -> Result<Contents, IcError> {
+        let format = LoadFormat::UmIc { order: self.order, precision: self.precision };
+        Ok(Contents { format, gas: true, particles: 0, off_lattice: false })
+    }
+
+    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
+        read(&ic.path, ic.cells, part.planes.clone(), self.order, self.precision)
+    }
 }
 
 /// Fields in a file: density, momentum along x, y, z, total energy.
@@ -67,7 +81,8 @@ pub fn read(
         }
     }
     let [density, x, y, z, energy] = fields;
-    let mut mesh = UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy: energy, lattice: None };
+    let mut mesh =
+        UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy: energy, dark_matter: None };
     for index in 0..count {
         mesh.internal_energy[index] -= mesh.kinetic_energy(index);
     }
@@ -194,7 +209,7 @@ mod tests {
             density: (0..n).map(|i| f64::from(1u32 << (i % 4))).collect(),
             momentum: [ramp(1.0, 1.0), ramp(-3.0, 2.0), ramp(0.0, -1.0)],
             internal_energy: ramp(8.0, 4.0),
-            lattice: None,
+            dark_matter: None,
         }
     }
 

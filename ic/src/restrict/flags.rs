@@ -102,7 +102,7 @@ mod tests {
             density: vec![1.0; n],
             momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
             internal_energy: vec![1.0; n],
-            lattice: None,
+            dark_matter: None,
         };
         let index = mesh.index(peak);
         mesh.density[index] = 10.0;

@@ -99,7 +99,7 @@ impl Layers {
                 density: field(0),
                 momentum: [field(1), field(2), field(3)],
                 internal_energy: field(4),
-                lattice: None,
+                dark_matter: None,
             }
         };
         beside.into_iter().zip(received).map(of_layer).collect()

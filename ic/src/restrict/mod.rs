@@ -14,7 +14,8 @@ mod layers;
 pub use audit::{Audit, LevelAudit, Totals};
 
 use crate::error::IcError;
-use crate::uniform_mesh::UniformMesh;
+use crate::format::Part;
+use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
@@ -42,6 +43,17 @@ pub fn planes(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result
     Ok(start * GROUP..end * GROUP)
 }
 
+/// The part of a file that one of several ranks is to read for [`restrict`]: its [`planes`], and rows of particles that are on
+/// no lattice. A rank without planes has no particles either, because where the first rank has the whole octree a run takes
+/// nothing from the others.
+///
+/// # Errors
+/// As of [`planes`].
+pub fn part(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result<Part, IcError> {
+    let layers = root_groups(cells, level)?[2] as usize;
+    Ok(Part::of_planes(planes(cells, level, rank, ranks)?, rank, ranks.min(layers)))
+}
+
 /// Places `mesh` at `level` of the octree and restricts it down to level 0. Collective.
 ///
 /// Level ℓ's cells are twice as wide as level ℓ+1's, so the root has `mesh.cells`/2^level cells; each axis needs a
@@ -64,7 +76,7 @@ pub fn planes(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result
 /// If the mesh is not on this rank's [`planes`]: the caller's bug.
 pub fn restrict(
     communicator: &Communicator,
-    mesh: UniformMesh,
+    mut mesh: UniformMesh,
     level: u8,
     box_length: f64,
     clock: &Clock,
@@ -79,7 +91,7 @@ pub fn restrict(
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let has_gas = mesh.has_gas(communicator);
     let width = root_cell_width * (1.0 / f64::from(1u32 << level));
-    let particles = particles(communicator, &mesh, has_gas, width, clock)?;
+    let particles = particles(communicator, &mut mesh, has_gas, width, clock)?;
     let particle_mass = particles.as_ref().map(|particles| particles.particle_mass);
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
@@ -137,24 +149,29 @@ pub fn restrict(
     Ok((state, audit))
 }
 
-/// The dark matter of a mesh, whose cells are so wide: what the gas lacks to the mean density of all matter.
+/// The dark matter of a mesh with cells of this width: all of the mean matter density that the gas lacks.
 ///
 /// # Errors
 /// [`IcError::Parameter`] where that is nothing, or not what the cosmology says.
 fn particles(
     communicator: &Communicator,
-    mesh: &UniformMesh,
+    mesh: &mut UniformMesh,
     has_gas: bool,
     width: f64,
     clock: &Clock,
 ) -> Result<Option<HostParticles>, IcError> {
-    if !communicator.any(mesh.lattice.is_some()) {
+    if !communicator.any(mesh.dark_matter.is_some()) {
         return Ok(None);
     }
     let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
     let lengths = mesh.cells.map(|n| n as f64 * width);
+    // volume of a particle of all that ranks have
+    let volume = match &mesh.dark_matter {
+        Some(DarkMatter::Set(set)) => lengths.iter().product::<f64>() / set.total(communicator) as f64,
+        _ => width.powi(3),
+    };
     if !has_gas {
-        return Ok(mesh.particles(lengths, width.powi(3)));
+        return Ok(mesh.take_particles(lengths, volume));
     }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
     let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
@@ -165,7 +182,7 @@ fn particles(
         );
         return refuse("mean density of the gas", gas.to_string(), reason);
     }
-    Ok(mesh.particles(lengths, (1.0 - gas) * width.powi(3)))
+    Ok(mesh.take_particles(lengths, (1.0 - gas) * volume))
 }
 
 /// Groups along each axis of the root below a mesh at `level`.
@@ -205,7 +222,7 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
     };
     UniformMesh {
         cells,
-        lattice: None,
+        dark_matter: None,
         planes: planes.clone(),
         density: mean(&fine.density),
         momentum: std::array::from_fn(|axis| mean(&fine.momentum[axis])),

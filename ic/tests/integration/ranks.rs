@@ -39,7 +39,7 @@ fn gaussian() -> GaussianIc {
 
 /// The fields of a mesh, those of its lattice included.
 fn fields(mesh: &UniformMesh) -> Vec<&[f64]> {
-    let lattice = mesh.lattice.iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
+    let lattice = mesh.lattice().into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
     mesh.fields().into_iter().chain(lattice).map(Vec::as_slice).collect()
 }
 

@@ -60,7 +60,8 @@ impl Start {
         let (root, universe) = match (&run.origin, begun) {
             (Origin::Initial(facts), _) => {
                 let lengths = facts.cells.map(|n| facts.box_mpc_h * n as f64 / facts.cells[0] as f64);
-                (facts.root, Some(cosmic(&facts.cosmology, lengths, ic::volume(facts.cells))))
+                let mesh_cells = if particles > 0.0 { particles } else { ic::volume(facts.cells) };
+                (facts.root, Some(cosmic(&facts.cosmology, lengths, mesh_cells)))
             }
             (Origin::Formula(formula), _) => (formula.setup.root, None),
             (Origin::Saved { .. }, begun) => {

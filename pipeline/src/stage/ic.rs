@@ -12,14 +12,14 @@ use super::{Input, Memory, SavedState, Stage, Work, ic_task};
 use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::task::{IcTask, Task};
-use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, GaussianIc, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
+use comove_ic::format::{comove_ic as mesh_file, files};
+use comove_ic::{Audit, Contents, GaussianIc, LengthUnit, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
 use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What an initial condition is called that the recipe does not name.
 pub(crate) const TITLE: &str = "Initial condition";
@@ -36,6 +36,12 @@ const FILE_BYTES_PER_CELL: f64 = 40.0;
 
 /// The same of a particle beside it: displacement and velocity.
 const PARTICLE_BYTES: f64 = 48.0;
+
+/// Bytes of a particle at a given position in the file: position, velocity, identity.
+const SET_BYTES: f64 = 44.0;
+
+/// Bytes of such a particle in memory while it is read, its identity compared and it is written.
+const SET_MEMORY: f64 = 56.0;
 
 /// Bytes that making particles takes for each of them beyond [`BYTES_PER_CELL`]: modes of second order and six fields.
 const PARTICLE_MEMORY: f64 = 96.0;
@@ -61,7 +67,11 @@ impl InitialCondition {
         let level = (0..=12u8).find(|level| root.map(|n| n << level) == cells).ok_or_else(|| {
             format!("root = {root:?}: cells = {cells:?} must be root times a power of two, the same along all axes")
         })?;
-        let particles = if self.has_particles() { cells.iter().map(|&n| n as u64).product() } else { 0 };
+        let particles = match self {
+            Self::Load(_, Some(contents)) => contents.particles,
+            _ if self.has_particles() => cells.iter().map(|&n| n as u64).product(),
+            _ => 0,
+        };
         let gas = self.has_gas();
         let species_known = self.known_species().is_some();
         Ok(InitialFacts {
@@ -92,7 +102,17 @@ impl InitialCondition {
     fn known_species(&self) -> Option<SpeciesPresent> {
         match self {
             Self::Gaussian(ic) => Some(SpeciesPresent { gas: ic.gas, dark_matter: ic.dark_matter }),
-            Self::Load(_, species) => *species,
+            Self::Load(_, contents) => {
+                contents.map(|contents| SpeciesPresent { gas: contents.gas, dark_matter: contents.particles > 0 })
+            }
+        }
+    }
+
+    /// Number of particles that are on no lattice, as far as that is known.
+    fn off_lattice(&self) -> Option<u64> {
+        match self {
+            Self::Load(_, Some(contents)) if contents.off_lattice => Some(contents.particles),
+            _ => None,
         }
     }
 
@@ -138,6 +158,9 @@ impl Stage for InitialCondition {
             }
             Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
+        if let (Some(particles), false) = (self.off_lattice(), self.has_gas()) {
+            return format!("{particles} particles in {box_mpc_h} Mpc/h at z = {z}{source}");
+        }
         format!("{} cells in {box_mpc_h} Mpc/h at z = {z}{source}", shown(cells))
     }
 
@@ -152,7 +175,11 @@ impl Stage for InitialCondition {
     fn mesh_bytes(&self) -> f64 {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
         let of = |there: bool, bytes: f64| if there { bytes } else { 0.0 };
-        (of(self.has_gas(), FILE_BYTES_PER_CELL) + of(self.has_particles(), PARTICLE_BYTES)) * volume(*cells)
+        let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * volume(*cells);
+        match self.off_lattice() {
+            Some(particles) => gas + SET_BYTES * particles as f64,
+            None => gas + of(self.has_particles(), PARTICLE_BYTES) * volume(*cells),
+        }
     }
 
     fn parameters(&self) -> Value {
@@ -182,12 +209,16 @@ impl Stage for InitialCondition {
                 let tables = [ic.power.file(), ic.species_transfer.as_ref().map(SpeciesTransfer::file)];
                 tables.into_iter().flatten().map(PathBuf::from).collect()
             }
-            Self::Load(ic, _) => vec![ic.path.clone()],
+            Self::Load(ic, _) => files(&ic.path),
         }
     }
 
     fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
+        if let Some(particles) = self.off_lattice() {
+            let gas = if self.has_gas() { volume(*cells) } else { 0.0 };
+            return Memory { host: BYTES_PER_CELL * gas + SET_MEMORY * particles as f64, device: 0.0 };
+        }
         let fields = match self {
             Self::Gaussian(GaussianIc { species_transfer: Some(_), .. }) => {
                 BYTES_PER_CELL + PARTICLE_MEMORY + SPECIES_MEMORY
@@ -206,7 +237,7 @@ impl Stage for InitialCondition {
         if let Self::Load(ic, _) = self {
             let history = work.ledger.history();
             let is_known = work.files.iter().all(|file| history.vouches_for(&file.digest));
-            if ic.format == LoadFormat::ComoveIc && !is_known {
+            if !matches!(ic.format, Some(LoadFormat::UmIc { .. })) && !is_known {
                 isolated_read::mesh(ic)?;
             }
         }
@@ -237,7 +268,7 @@ pub(crate) fn place(
     let task =
         IcTask::Place { mesh: input.path.clone(), facts: facts.clone(), parameters: Box::new(parameters.clone()) };
     let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
-    let (state, audit) = work.crew.run_collective(&Task::Ic(task), place)?;
+    let (state, audit, particles) = work.crew.run_collective(&Task::Ic(task), place)?;
     let header = SnapshotHeader {
         a: 1.0 / (1.0 + facts.z),
         box_length: facts.box_mpc_h,
@@ -247,11 +278,11 @@ pub(crate) fn place(
         eta: parameters.eta,
         precision: parameters.precision,
         fields: if audit.has_gas() { FieldSet::default() } else { FieldSet::without_gas() },
-        // one for each cell of the mesh, on all processes together
-        dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
-            particles: facts.cells.iter().map(|&n| n as u64).product(),
-            particle_mass: own.particle_mass,
-        }),
+        // on all processes together
+        dark_matter: state
+            .particles
+            .as_ref()
+            .map(|own| DarkMatterHeader { particles, particle_mass: own.particle_mass }),
         provenance: json!({}),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };
@@ -308,14 +339,16 @@ pub(crate) struct GaussianOptions {
 pub(crate) struct LoadOptions {
     /// Box length along x in Mpc/h.
     pub box_mpc_h: f64,
-    /// Cells of the mesh along each axis.
-    pub cells: Extents,
+    /// Cells of the mesh along each axis; for particles at given positions not needed.
+    pub cells: Option<Extents>,
     /// Cells of the root level along each axis; by default those of the mesh.
     pub root: Option<Extents>,
     /// Redshift.
     pub z: f64,
-    /// Format of the file.
-    pub format: LoadFormat,
+    /// Format of the file; by default recognised by content, but for `um_ic`.
+    pub format: Option<LoadFormat>,
+    /// Unit of lengths of a Gadget file without `UnitLength_in_cm`; by default Mpc/h.
+    pub length_unit: Option<LengthUnit>,
     /// Gas temperature in K instead of the file's energy.
     pub temperature_k: Option<f64>,
     /// Mean molecular weight.
@@ -356,32 +389,46 @@ impl GaussianOptions {
 }
 
 impl LoadOptions {
+    /// Contents of the file; `None` if it does not exist yet.
+    ///
+    /// # Errors
+    /// For a file that cannot be read.
+    pub(crate) fn contents(&self, path: &Path) -> Result<Option<Contents>, PipelineError> {
+        match self.format {
+            Some(format @ LoadFormat::UmIc { .. }) => {
+                Ok(Some(Contents { format, gas: true, particles: 0, off_lattice: false }))
+            }
+            _ => isolated_read::mesh_contents(path),
+        }
+    }
+
     /// The initial condition, and its root.
     ///
     /// # Errors
-    /// If the file is there and its species cannot be read.
+    /// The name of a missing option.
     pub(crate) fn build(
         self,
         cosmology: Cosmology,
         path: PathBuf,
-    ) -> Result<(InitialCondition, [usize; 3]), PipelineError> {
-        let Extents(root) = self.root.unwrap_or(self.cells);
-        let species = match self.format {
-            LoadFormat::UmIc { .. } => Some(SpeciesPresent::GAS),
-            LoadFormat::ComoveIc => isolated_read::mesh_species(&path)?,
-        };
+        contents: Option<Contents>,
+    ) -> Result<(InitialCondition, [usize; 3]), &'static str> {
+        let is_set = contents.is_some_and(|contents| contents.off_lattice && !contents.gas);
+        let of_root = self.root.filter(|_| is_set || contents.is_none());
+        let cells = self.cells.or(of_root).ok_or(if is_set { "root" } else { "cells" })?;
+        let Extents(root) = self.root.unwrap_or(cells);
         let ic = LoadIc {
             path,
             format: self.format,
+            length_unit: self.length_unit,
             cosmology,
             box_mpc_h: self.box_mpc_h,
-            cells: self.cells.0,
+            cells: cells.0,
             z: self.z,
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
             baryons_only: self.baryons_only,
         };
-        Ok((InitialCondition::Load(ic, species), root))
+        Ok((InitialCondition::Load(ic, contents), root))
     }
 }

@@ -1,8 +1,8 @@
-//! What all processes do together of an initial condition: make its mesh, and put a mesh on the octree of a run.
+//! The collective work of an initial condition: making its file, and putting that on the octree of a run.
 
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, IcError, UniformMesh, restrict};
+use comove_ic::{Audit, DarkMatter, IcError, UniformMesh, restrict};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, HostState, RunParameters};
 use std::path::Path;
@@ -30,11 +30,19 @@ pub(crate) fn make(
     Ok(Made { rows: rows(communicator, &mesh), remarks })
 }
 
-/// Mean and scatter of the gas's density, and its emptiest and densest cell; without gas how far particles are displaced:
-/// collective.
+/// Mean and scatter of the gas's density, and its emptiest and densest cell; without gas displacements of particles on a
+/// lattice, or velocities of others: collective.
 fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    if let Some(lattice) = mesh.lattice.as_ref().filter(|_| !mesh.has_gas(communicator)) {
+    let has_gas = mesh.has_gas(communicator);
+    if let Some(DarkMatter::Set(set)) = mesh.dark_matter.as_ref().filter(|_| !has_gas) {
+        let square = |n: usize| set.velocity.iter().map(|along| f64::from(along[n]).powi(2)).sum::<f64>();
+        return vec![
+            row("particles", set.total(communicator).to_string()),
+            row("rms velocity a v/(100 km/s)", format!("{:.5}", set.mean(communicator, square).sqrt())),
+        ];
+    }
+    if let Some(lattice) = mesh.lattice().filter(|_| !has_gas) {
         let square = |i: usize| lattice.displacement.iter().map(|along| along[i].powi(2)).sum::<f64>();
         let largest = (0..mesh.cell_count()).map(square).fold(0.0, f64::max);
         return vec![
@@ -58,18 +66,23 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
 }
 
 /// Puts a stored mesh on the octree of a run, averaged down to its root and thinned to what its criteria keep: each process
-/// some layers of groups along z. Collective.
+/// some layers of groups along z, and its rows of particles that are on no lattice. With the number of all particles.
+/// Collective.
 pub(crate) fn place(
     communicator: &Communicator,
     mesh: &Path,
     facts: &InitialFacts,
     parameters: &RunParameters,
     progress: &dyn Fn(&str, f64),
-) -> Result<(HostState, Audit), IcError> {
+) -> Result<(HostState, Audit, u64), IcError> {
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
     progress("reading the mesh", 0.0);
-    let planes = restrict::planes(facts.cells, facts.level, communicator.rank(), communicator.size())?;
-    let mesh = collective_result(communicator, mesh_file::read(mesh, facts.cells, planes, &stated))?;
+    let (rank, ranks) = (communicator.rank(), communicator.size());
+    let part = restrict::part(facts.cells, facts.level, rank, ranks)?;
+    let mesh = collective_result(communicator, mesh_file::read(mesh, facts.cells, part, &stated))?;
+    let particles = mesh.particle_count(communicator);
     let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
-    comove_ic::restrict(communicator, mesh, facts.level, facts.box_mpc_h, &clock, parameters, progress)
+    let (state, audit) =
+        comove_ic::restrict(communicator, mesh, facts.level, facts.box_mpc_h, &clock, parameters, progress)?;
+    Ok((state, audit, particles))
 }

@@ -1,7 +1,7 @@
 //! An initial condition on a uniform mesh: how it is made, and what a run has to know of it.
 
 use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{GaussianIc, LoadIc};
+use comove_ic::{Contents, GaussianIc, LoadIc};
 use comove_sim::Cosmology;
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +57,8 @@ impl SpeciesPresent {
 pub(crate) enum InitialCondition {
     /// A Gaussian realisation of a linear spectrum.
     Gaussian(GaussianIc),
-    /// A file, and the species in it; `None` if there was no such file when the recipe was evaluated.
-    Load(LoadIc, Option<SpeciesPresent>),
+    /// A file, and its contents; `None` if there was no such file when the recipe was evaluated.
+    Load(LoadIc, Option<Contents>),
 }
 
 /// What the file of such a mesh states.

@@ -7,7 +7,8 @@ use std::path::Path;
 pub(crate) fn load(ic: GaussianIc, path: &Path, format: LoadFormat) -> LoadIc {
     LoadIc {
         path: path.into(),
-        format,
+        format: Some(format),
+        length_unit: None,
         cosmology: ic.cosmology,
         box_mpc_h: ic.box_mpc_h,
         cells: ic.cells,

@@ -9,7 +9,7 @@ use crate::campaign::deferred::Known;
 use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
-use crate::recipe::options::decode_with;
+use crate::recipe::options::{decode_with, refusal};
 use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
@@ -30,9 +30,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     .with_options(&["GaussianOptions", "Naming"]),
     Function::new(
         &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
-        "A uniform mesh from a file, named relative to the recipe's folder.",
+        "A uniform mesh or particles from a file, named relative to the recipe's folder, or from several whose first is `name.0.hdf5`. \
+         Box, redshift and cosmology that the file states must be the recipe's.",
     )
-    .used_as("ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, format, … })")
+    .used_as("ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, … })")
     .with_options(&["LoadOptions", "Naming"]),
 ];
 
@@ -86,12 +87,14 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         later_or_now("ic_load", &context, options, move |options| {
             let options: LoadOptions = decode_with("ic_load", options, &[NAME])?;
             // what a file of comove_ic holds is known when it is read
-            let is_of_gas = matches!(options.format, LoadFormat::UmIc { .. }) && !options.baryons_only;
+            let is_of_gas = matches!(options.format, Some(LoadFormat::UmIc { .. })) && !options.baryons_only;
             if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
                 shared.warn("ic_load", place, warning);
             }
-            let built = options.build(cosmology, path.clone());
-            let (ic, root) = built.map_err(|error| Refusal::caused_by("ic_load", &error))?;
+            let contents = options.contents(&path).map_err(|error| Refusal::caused_by("ic_load", &error))?;
+            let built = options.build(cosmology, path.clone(), contents);
+            let missing = |name: &str| refusal("ic_load", "", &format!("missing field `{name}`"), &[NAME]);
+            let (ic, root) = built.map_err(missing)?;
             handle("ic_load", ic, root)
         })
     };

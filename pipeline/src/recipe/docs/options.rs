@@ -87,9 +87,7 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("GaussianOptions", INITIAL, || {
         with::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "seed": 1 }))
     }),
-    Structure::new("LoadOptions", INITIAL, || {
-        with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "format": "comove_ic" }))
-    }),
+    Structure::new("LoadOptions", INITIAL, || with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "z": 1.0 }))),
     Structure::new("FormulaOptions", include_str!("../api/formula.rs"), || {
         with::<formula::FormulaOptions>(json!({ "root": 16 }))
     }),
@@ -150,6 +148,7 @@ const STRUCTURES: &[Structure] = &[
 /// Enumerations that options name, and their sources.
 const ENUMERATIONS: &[(&str, &str)] = &[
     ("PowerSource", include_str!("../../../../ic/src/linear_power/mod.rs")),
+    ("LengthUnit", include_str!("../../../../ic/src/format/request.rs")),
     ("SpeciesTransfer", include_str!("../../../../ic/src/linear_power/species_transfer.rs")),
     ("Scheme", include_str!("../../../../kernels/src/scheme.rs")),
     ("Precision", PARAMETERS),
@@ -179,7 +178,10 @@ const WRITTEN: &[(&str, &str)] = &[
     ("String", "text"),
     ("PathBuf", "file"),
     ("Extents", "whole number, or a list `[x, y, z]` of them"),
-    ("LoadFormat", "`\"comove_ic\"` or `#{ um_ic: #{ order: \"vzyx\", precision: \"single\" } }`"),
+    (
+        "LoadFormat",
+        "`\"comove_ic\"`, `\"gadget\"`, `\"swift\"` or `#{ um_ic: #{ order: \"vzyx\", precision: \"single\" } }`",
+    ),
     ("Boundaries", "a boundary for all faces, or `#{ x: …, y: […, …] }` by axis"),
     ("Vec<Criterion>", "a criterion, or a list of criteria"),
     ("ScalarParameters", "list of names, or a map from names to mass fractions"),

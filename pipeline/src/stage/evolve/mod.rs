@@ -187,7 +187,10 @@ impl Stage for Evolve {
                 host: snapshot((tree.group_count() * GROUP_CELLS) as f64),
                 device: memory::device_bytes(device, tree, &self.parameters, species) as f64,
             },
-            (None, Origin::Initial(facts)) => of_root(facts.root, ic::BYTES_PER_CELL * ic::volume(facts.cells)),
+            (None, Origin::Initial(facts)) => {
+                let values = ic::volume(facts.cells).max(facts.particles as f64);
+                of_root(facts.root, ic::BYTES_PER_CELL * values)
+            }
             (None, Origin::Formula(formula)) => of_root(formula.setup.root, 0.0),
             (None, Origin::Saved { .. }) => Memory::default(),
         }

@@ -1,0 +1,100 @@
+//! Attributes of the header: particles by type, and statements that a recipe also makes.
+
+use crate::error::IcError;
+use crate::format::hdf5_input::Hdf5Input;
+use crate::format::request::{LoadFormat, LoadIc};
+
+pub(super) const HEADER: &str = "Header";
+/// Groups that have attributes, the most usual first (Gadget-4 has units and cosmology in `/Parameters`).
+pub(super) const GROUPS: [&str; 4] = [HEADER, "Parameters", "Units", "Cosmology"];
+/// Type of dark matter.
+pub(super) const DARK: usize = 1;
+
+/// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
+pub(super) const SAME: f64 = 1e-6;
+/// The same of Ω_Λ, from which some programs subtract the density of radiation.
+const SAME_LAMBDA: f64 = 1e-3;
+
+/// Numbers of particles by type, files, and mass of dark matter if the header has it.
+pub(super) struct Header {
+    pub this_file: Vec<u64>,
+    pub total: Vec<u64>,
+    pub files: usize,
+    pub table_mass: Option<f64>,
+}
+
+impl Header {
+    /// Reads the header of a file with dark matter of one mass.
+    pub(super) fn read(input: &Hdf5Input) -> Result<Self, IcError> {
+        let list = |name: &str| Ok::<_, IcError>(input.numbers(&[HEADER], name)?.map(|(_, values)| values));
+        let counts = |values: Vec<f64>| values.into_iter().map(|value| value.max(0.0) as u64).collect::<Vec<u64>>();
+        let missing = |name: &str| {
+            input.content(format!("attribute \"{name}\" of /{HEADER} is missing: expected counts of types"))
+        };
+        let this_file = counts(list("NumPart_ThisFile")?.ok_or_else(|| missing("NumPart_ThisFile"))?);
+        let mut total = list("NumPart_Total")?.map_or_else(|| this_file.clone(), counts);
+        let high = list("NumPart_Total_HighWord")?.map_or_else(Vec::new, counts);
+        total
+            .iter_mut()
+            .zip(high)
+            .for_each(|(total, high)| *total = total.saturating_add(high.saturating_mul(1 << 32)));
+        let files = list("NumFilesPerSnapshot")?.map_or(1, |values| values[0] as usize).max(1);
+        let table_mass = list("MassTable")?.and_then(|values| values.get(DARK).copied()).filter(|mass| *mass != 0.0);
+        if let Some((kind, count)) = total.iter().enumerate().find(|(kind, count)| *kind != DARK && **count > 0) {
+            return Err(input.content(match kind {
+                0 => format!(
+                    "{count} gas particles (PartType0) are not read yet: write dark matter alone, with all of Omega0, or gas \
+                     on a mesh in a file of format \"comove_ic\""
+                ),
+                _ => format!(
+                    "{count} particles of PartType{kind} beside PartType1 are not read yet: write one type of dark matter of \
+                     one mass"
+                ),
+            }));
+        }
+        if total.len() <= DARK || this_file.len() <= DARK || total[DARK] == 0 {
+            return Err(input.content(format!(
+                "attribute \"NumPart_Total\" of /{HEADER} is {total:?}: expected dark matter, PartType1"
+            )));
+        }
+        Ok(Self { this_file, total, files, table_mass })
+    }
+}
+
+/// Compares what a header states with the recipe.
+pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadFormat) -> Result<(), IcError> {
+    let (cosmology, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
+    let is_gadget = format == LoadFormat::Gadget;
+    let [epoch, hubble, omega_m, omega_lambda] = match is_gadget {
+        true => ["Time", "HubbleParam", "Omega0", "OmegaLambda"],
+        false => ["Scale-factor", "h", "Omega_m", "Omega_lambda"],
+    };
+    for (name, option, expected, tolerance, needed) in [
+        (epoch, "a = 1/(1 + z)", a, SAME, is_gadget),
+        (hubble, "h", cosmology.h, SAME, is_gadget),
+        (omega_m, "omega_m", cosmology.omega_m, SAME, is_gadget),
+        (omega_lambda, "omega_lambda", cosmology.omega_lambda, SAME_LAMBDA, false),
+        ("Redshift", "z", ic.z, SAME * (1.0 + ic.z) / ic.z.max(1e-3), false),
+    ] {
+        let Some((group, values)) = input.numbers(&GROUPS, name)? else {
+            if needed {
+                let reason = format!("attribute \"{name}\" of /{HEADER} is missing: expected {option} = {expected}");
+                return Err(input.content(reason));
+            }
+            continue;
+        };
+        let found = values[0];
+        if (found - expected).abs() <= tolerance * expected.abs() {
+            continue;
+        }
+        let shown = |value: f64| {
+            if name == epoch { format!("{value} (z = {:.6})", 1.0 / value - 1.0) } else { value.to_string() }
+        };
+        return Err(input.content(format!(
+            "attribute \"{name}\" of /{group} is {}, the recipe says {option} = {}: change one of them",
+            shown(found),
+            shown(expected)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! An HDF5 file that is read: attributes and datasets of expected types and shapes.
+
+use crate::error::IcError;
+use comove_sim::filters;
+use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5::{Container, Dataset, File, H5Type};
+use ndarray::{Ix1, Ix2, s};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// An open file.
+pub(super) struct Hdf5Input {
+    pub path: PathBuf,
+    pub file: File,
+}
+
+/// Kind of the numbers of a dataset.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Numbers {
+    Floats,
+    Integers,
+}
+
+impl Hdf5Input {
+    /// # Errors
+    /// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`].
+    pub(super) fn open(path: &Path) -> Result<Self, IcError> {
+        std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
+        let file = File::open(path).map_err(|source| match truncated(&source.to_string()) {
+            Some(reason) => IcError::Content { path: path.into(), reason },
+            None => IcError::Hdf5 { path: path.into(), source },
+        })?;
+        Ok(Self { path: path.into(), file })
+    }
+
+    pub(super) fn content(&self, reason: impl Into<String>) -> IcError {
+        IcError::Content { path: self.path.clone(), reason: reason.into() }
+    }
+
+    pub(super) fn failed(&self, source: hdf5::Error) -> IcError {
+        IcError::Hdf5 { path: self.path.clone(), source }
+    }
+
+    /// Numbers of an attribute, in the first of these groups that has it, and the group's name.
+    ///
+    /// # Errors
+    /// [`IcError::Content`] for one that holds no numbers.
+    pub(super) fn numbers<'g>(&self, groups: &[&'g str], name: &str) -> Result<Option<(&'g str, Vec<f64>)>, IcError> {
+        for &group in groups {
+            let Ok(found) = self.file.group(group) else { continue };
+            if !found.attr_names().map_err(|source| self.failed(source))?.iter().any(|n| n == name) {
+                continue;
+            }
+            let unusable =
+                |found: &str| self.content(format!("attribute \"{name}\" of /{group} is {found}: expected numbers"));
+            let attribute = found.attr(name).map_err(|_| unusable("damaged"))?;
+            let values = numbers_of(&attribute).map_err(|found| unusable(&found))?;
+            return Ok(Some((group, values)));
+        }
+        Ok(None)
+    }
+
+    /// A dataset of this shape.
+    ///
+    /// # Errors
+    /// [`IcError::Content`] for one that is missing, compressed with an unknown filter, or of other type or shape.
+    pub(super) fn dataset(&self, name: &str, shape: &[usize], numbers: Numbers) -> Result<Dataset, IcError> {
+        let kind = match numbers {
+            Numbers::Floats => "floats of 32 or 64 bits",
+            Numbers::Integers => "whole numbers",
+        };
+        let missing = || self.content(format!("dataset \"{name}\" is missing: expected {kind} of shape {shape:?}"));
+        let dataset = self.file.dataset(name).map_err(|_| missing())?;
+        let found = dataset.shape();
+        if found != shape {
+            let reason = format!("dataset \"{name}\" has shape {found:?}, expected {shape:?} as the header says");
+            return Err(self.content(reason));
+        }
+        if let Some(reason) = filters::unreadable(&dataset) {
+            return Err(self.content(reason));
+        }
+        let is_right = |found: &TypeDescriptor| match numbers {
+            Numbers::Floats => matches!(found, TypeDescriptor::Float(_)),
+            Numbers::Integers => matches!(found, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)),
+        };
+        match described(&dataset) {
+            Some(found) if is_right(&found) => Ok(dataset),
+            Some(found) => Err(self.content(format!("dataset \"{name}\" holds {found}; expected {kind}"))),
+            None => Err(self.content(format!("dataset \"{name}\" holds values of an unknown type; expected {kind}"))),
+        }
+    }
+
+    /// Rows of a dataset of one dimension.
+    ///
+    /// # Errors
+    /// [`IcError::Hdf5`].
+    pub(super) fn rows<T: H5Type>(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<T>, IcError> {
+        let values = dataset.read_slice::<T, _, Ix1>(s![rows]).map_err(|source| self.failed(source))?;
+        Ok(values.into_raw_vec_and_offset().0)
+    }
+
+    /// Rows of a dataset of vectors, one after the other.
+    ///
+    /// # Errors
+    /// [`IcError::Hdf5`].
+    pub(super) fn vectors(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<f64>, IcError> {
+        let values = dataset.read_slice::<f64, _, Ix2>(s![rows, ..]).map_err(|source| self.failed(source))?;
+        Ok(values.into_raw_vec_and_offset().0)
+    }
+}
+
+/// The reason why HDF5 refuses a file that is too short, if its message says so.
+fn truncated(message: &str) -> Option<String> {
+    let number =
+        |name: &str| message.split_once(name)?.1.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok();
+    let (found, expected) = (number("truncated file: eof = ")?, number("stored_eof = ")?);
+    Some(format!("the file is truncated: {found} bytes, expected {expected}; copy it again"))
+}
+
+/// The type of stored values; `None` for one that this program does not know.
+pub(super) fn described(container: &Container) -> Option<TypeDescriptor> {
+    container.dtype().and_then(|dtype| dtype.to_descriptor()).ok()
+}
+
+pub(super) fn is_number(found: &TypeDescriptor) -> bool {
+    matches!(found, TypeDescriptor::Float(_) | TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_))
+}
+
+/// A number, as a scalar or as a list of one.
+///
+/// # Errors
+/// The type and shape of what is no number.
+pub(super) fn number_of(attribute: &Container) -> Result<f64, String> {
+    let values = numbers_of(attribute)?;
+    if let [value] = values[..] { Ok(value) } else { Err(kind_of(attribute)) }
+}
+
+/// Most numbers of an attribute.
+const MOST: usize = 64;
+
+/// Numbers, as a scalar or as a list.
+///
+/// # Errors
+/// The type and shape of what are no numbers.
+fn numbers_of(attribute: &Container) -> Result<Vec<f64>, String> {
+    if !(1..=MOST).contains(&attribute.size()) || !described(attribute).is_some_and(|found| is_number(&found)) {
+        return Err(kind_of(attribute));
+    }
+    attribute.read_raw::<f64>().map_err(|_| kind_of(attribute))
+}
+
+fn kind_of(attribute: &Container) -> String {
+    let shape = attribute.shape();
+    let kind = described(attribute).map_or_else(|| "of an unknown type".into(), |found| format!("of type {found}"));
+    if shape.is_empty() { kind } else { format!("{kind} and shape {shape:?}") }
+}
+
+/// A text of variable or fixed length.
+pub(super) fn text_of(attribute: &Container) -> Option<String> {
+    match described(attribute)? {
+        TypeDescriptor::VarLenUnicode => attribute.read_scalar::<VarLenUnicode>().ok().map(|text| text.to_string()),
+        TypeDescriptor::VarLenAscii => attribute.read_scalar::<VarLenAscii>().ok().map(|text| text.to_string()),
+        TypeDescriptor::FixedAscii(_) => attribute.read_scalar::<FixedAscii<64>>().ok().map(|text| text.to_string()),
+        TypeDescriptor::FixedUnicode(_) => {
+            attribute.read_scalar::<FixedUnicode<64>>().ok().map(|text| text.to_string())
+        }
+        _ => None,
+    }
+}

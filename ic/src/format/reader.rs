@@ -1,0 +1,68 @@
+//! The seam that a format implements.
+
+use super::hdf5_input::Hdf5Input;
+use super::request::{LoadFormat, LoadIc};
+use crate::error::IcError;
+use crate::particle_set::ParticleSet;
+use crate::slab;
+use crate::uniform_mesh::UniformMesh;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::Path;
+
+/// Species of an initial condition, as its header has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// Format of the file.
+    pub format: LoadFormat,
+    /// Whether there is gas.
+    pub gas: bool,
+    /// Number of dark-matter particles.
+    pub particles: u64,
+    /// Whether particles have positions of their own, not a lattice's.
+    pub off_lattice: bool,
+}
+
+/// The part of an initial condition that one of several ranks reads.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub(super) planes: Range<usize>,
+    rank: usize,
+    ranks: usize,
+}
+
+/// Reader of a format.
+pub(crate) trait Reader {
+    /// Whether a file is of this format, and not only of its container.
+    fn recognises(&self, file: &Hdf5Input) -> bool;
+
+    /// Species in a file, from its header.
+    fn contents(&self, path: &Path) -> Result<Contents, IcError>;
+
+    /// Reads a part of what `ic` describes, a bounded number of values at a time, and checks each against header and recipe.
+    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError>;
+}
+
+impl Part {
+    /// Part `rank` of `ranks` equal ones of a mesh of `cells` along x, y, z and of particles.
+    pub(crate) fn even(cells: [usize; 3], rank: usize, ranks: usize) -> Self {
+        Self { planes: slab::planes(cells, rank, ranks), rank, ranks }
+    }
+
+    /// These planes along z, and part `rank` of `ranks` equal ones of particles that are on no lattice: none from `ranks` on.
+    pub(crate) fn of_planes(planes: Range<usize>, rank: usize, ranks: usize) -> Self {
+        Self { planes, rank, ranks }
+    }
+
+    /// Rows of the part, of `total`.
+    pub(super) fn rows(&self, total: u64) -> Range<usize> {
+        if self.rank < self.ranks { ParticleSet::rows(total, self.rank, self.ranks) } else { 0..0 }
+    }
+}
+
+/// These planes along z, and all particles that are on no lattice.
+impl From<Range<usize>> for Part {
+    fn from(planes: Range<usize>) -> Self {
+        Self::of_planes(planes, 0, 1)
+    }
+}

@@ -1,0 +1,134 @@
+//! Dark matter at given positions.
+
+use crate::error::IcError;
+use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
+use crate::slab::part;
+use comove_sim::HostParticles;
+use comove_sim::parallel::Communicator;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Particles of one mass at any positions; of ranks that share them each has consecutive rows, those of the first rank first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ParticleSet {
+    /// Positions along x, y, z as fractions of the box in 2⁻³².
+    pub position: [Vec<u32>; 3],
+    /// Velocities ṽ = a v_pec/(100 km/s) along x, y, z.
+    pub velocity: [Vec<f32>; 3],
+    /// Identities, each of one particle.
+    pub id: Vec<u64>,
+}
+
+/// The fraction of the box that particles must reach along each axis.
+const SMALLEST_EXTENT: f64 = 0.5;
+
+/// Sets of fewer particles may fill any part of the box.
+const FEW: u64 = 512;
+
+impl ParticleSet {
+    /// Number of particles that are here.
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there are none here.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// The rows of a rank, of `total` of all ranks: whole blocks of sums.
+    pub(crate) fn rows(total: u64, rank: usize, ranks: usize) -> Range<usize> {
+        part(total as usize, BLOCK, rank, ranks)
+    }
+
+    /// Number of particles of all ranks: collective.
+    pub fn total(&self, communicator: &Communicator) -> u64 {
+        let mut count = [self.len() as u64];
+        communicator.sum(&mut count);
+        count[0]
+    }
+
+    /// The mean over all ranks' particles of what a function gives for a row, with bits that do not depend on the number of
+    /// ranks: collective.
+    pub fn mean(&self, communicator: &Communicator, f: impl Fn(usize) -> f64 + Sync) -> f64 {
+        ordered_sum_of_ranks(communicator, self.len(), f) / self.total(communicator) as f64
+    }
+
+    /// The same particles for a run.
+    pub(crate) fn with_mass(self, particle_mass: f64) -> HostParticles {
+        let Self { position, velocity, id } = self;
+        HostParticles { particle_mass, position, velocity, id }
+    }
+
+    /// Checks that there are particles, that each has an identity of its own, and that they fill the box: collective.
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`], on all ranks.
+    pub(crate) fn check(&self, communicator: &Communicator) -> Result<(), IcError> {
+        let refuse = |name, value: String, reason: &str| Err(IcError::Parameter { name, value, reason: reason.into() });
+        let total = self.total(communicator);
+        if total == 0 {
+            return refuse("particles", "0".into(), "must be at least 1; without particles leave dark matter out");
+        }
+        if let Some(id) = self.repeated_id(communicator) {
+            return refuse("particle identity", id.to_string(), "belongs to two particles; number them anew");
+        }
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let own = self.position[axis].par_iter().max().copied().unwrap_or(0);
+            let extent = communicator.max(f64::from(own) / 2f64.powi(32));
+            if extent < SMALLEST_EXTENT && total >= FEW {
+                let value = format!("at most {extent:.3e} of the box along {name}");
+                return refuse("positions", value, "do positions and the box have one unit?");
+            }
+        }
+        Ok(())
+    }
+
+    /// The lowest identity that two particles have: collective.
+    fn repeated_id(&self, communicator: &Communicator) -> Option<u64> {
+        let ranks = communicator.size();
+        let mut to = vec![Vec::new(); ranks];
+        self.id.iter().for_each(|id| to[(id % ranks as u64) as usize].extend_from_slice(&id.to_ne_bytes()));
+        let come = communicator.exchange(to);
+        let mut ids: Vec<u64> = come.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes)).collect();
+        drop(come);
+        ids.par_sort_unstable();
+        let own = ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        communicator.gather_all_of(&own).into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use comove_sim::parallel::on_ranks;
+
+    fn set(rows: Range<usize>, id: impl Fn(usize) -> u64) -> ParticleSet {
+        let position =
+            [0, 1, 2].map(|axis| rows.clone().map(|n| (n as u32 * (7 + axis)).wrapping_mul(1 << 22)).collect());
+        let velocity = [(); 3].map(|()| vec![0.0; rows.len()]);
+        ParticleSet { position, velocity, id: rows.map(id).collect() }
+    }
+
+    /// An identity that particles of two ranks have is found, and so are positions in a corner of the box.
+    #[test]
+    fn all_ranks_refuse_a_bad_set() {
+        let said = |id: fn(usize) -> u64, narrow: bool| {
+            on_ranks(3, |communicator| {
+                let mut own = set(ParticleSet::rows(4000, communicator.rank(), 3), id);
+                if narrow {
+                    own.position[1].iter_mut().for_each(|x| *x /= 1000);
+                }
+                own.check(&communicator).map_err(|error| error.to_string())
+            })
+        };
+        assert_eq!(said(|n| n as u64, false), [Ok(()), Ok(()), Ok(())]);
+        let twice = said(|n| if n == 3999 { 17 } else { n as u64 }, false);
+        assert!(
+            twice.iter().all(|said| said.as_ref().unwrap_err().starts_with("particle identity = 17: ")),
+            "{twice:?}"
+        );
+        let narrow = said(|n| n as u64, true);
+        assert!(narrow.iter().all(|said| said.as_ref().unwrap_err().contains("of the box along y")), "{narrow:?}");
+    }
+}

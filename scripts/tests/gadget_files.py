@@ -1,0 +1,146 @@
+"""Writes initial conditions in HDF5 as the documentation of Gadget and SWIFT describes them, and the same in comove_ic.
+
+The universe is given by formulae, so that a reader can be compared with them.
+"""
+
+from dataclasses import dataclass, field
+
+import h5py
+import numpy as np
+
+H, OMEGA_M, OMEGA_B, OMEGA_L = 0.7, 0.3, 0.045, 0.7
+BOX, Z = 20.0, 24.0  # Mpc/h
+A = 1 / (1 + Z)
+MPC_CM, MSUN_G, CRITICAL = 3.085678e24, 1.98841e33, 27.7536627  # the last in 10¹⁰ M☉/h per (Mpc/h)³
+
+
+@dataclass
+class Universe:
+    """Dark matter: comoving positions in Mpc/h, peculiar velocities in km/s, identities."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    identity: np.ndarray
+
+    @property
+    def count(self):
+        return len(self.identity)
+
+    @property
+    def mass(self):
+        """In 10¹⁰ M☉/h."""
+        return OMEGA_M * CRITICAL * BOX**3 / self.count
+
+
+def waves(x):
+    """Displacements in Mpc/h: three waves along each axis."""
+    phase = 2 * np.pi / BOX
+    moved = [0.12 * np.sin(phase * (x[:, i] + 2 * x[:, (i + 1) % 3])) + 0.05 * np.sin(phase * 3 * x[:, i] + i) for i in range(3)]
+    return np.stack(moved, axis=1)
+
+
+def growing(moved):
+    """Peculiar velocities in km/s of displacements that grow as a, in a universe of matter alone."""
+    return moved * A * 100 * np.sqrt(OMEGA_M / A**3 + OMEGA_L)
+
+
+def lattice(n):
+    """A particle for each cell of n³, displaced from its corner; numbered with x fastest."""
+    at = np.arange(n) * BOX / n
+    z, y, x = np.meshgrid(at, at, at, indexing="ij")
+    corners = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
+    moved = waves(corners)
+    return Universe((corners + moved) % BOX, growing(moved), np.arange(n**3, dtype=np.uint64))
+
+
+def off_lattice(n, seed=5, left_out=0):
+    """A set without lattice: one particle somewhere in each cell of n³, displaced, in random order, with large identities.
+
+    Without the first `left_out` of them, so that their number is no cube.
+    """
+    random = np.random.default_rng(seed)
+    cells = np.stack(np.unravel_index(random.permutation(n**3), (n, n, n)), axis=1)
+    start = (cells + random.uniform(0.1, 0.9, (n**3, 3))) * BOX / n
+    moved = waves(start)
+    identity = (1 << 40) + random.permutation(n**3).astype(np.uint64) * 3
+    rows = slice(left_out, None)
+    return Universe(((start + moved) % BOX)[rows], growing(moved)[rows], identity[rows])
+
+
+@dataclass
+class Gadget:
+    """How a Gadget file is written; `header` overrides attributes, and None removes one."""
+
+    kpc: bool = False
+    dtype: str = "f4"
+    files: int = 1
+    masses: bool = False
+    units: bool = False
+    header: dict = field(default_factory=dict)
+
+
+def name_of(path, n, files):
+    return path if files == 1 else path.with_name(f"{path.stem}.{n}{path.suffix}")
+
+
+def write_gadget(path, universe, how=None):
+    """Returns the first file. Lengths in Mpc/h or kpc/h, v_pec/√a in km/s, masses in 10¹⁰ M☉/h."""
+    how = how or Gadget()
+    length = 1e3 if how.kpc else 1.0
+    for n, rows in enumerate(np.array_split(np.arange(universe.count), how.files)):
+        here, total = np.zeros(6, "u4"), np.zeros(6, "u4")
+        here[1], total[1] = len(rows), universe.count
+        table = np.zeros(6)
+        table[1] = 0 if how.masses else universe.mass
+        header = {
+            "NumPart_ThisFile": here, "NumPart_Total": total, "NumPart_Total_HighWord": np.zeros(6, "u4"),
+            "MassTable": table, "Time": A, "Redshift": Z, "BoxSize": BOX * length, "NumFilesPerSnapshot": how.files,
+            "Omega0": OMEGA_M, "OmegaLambda": OMEGA_L, "HubbleParam": H,
+        }
+        if how.units:
+            header |= {"UnitLength_in_cm": MPC_CM / (1e3 if how.kpc else 1), "UnitMass_in_g": 1e10 * MSUN_G,
+                       "UnitVelocity_in_cm_per_s": 1e5}
+        header |= how.header
+        with h5py.File(name_of(path, n, how.files), "w") as file:
+            file.create_group("Header").attrs.update({k: v for k, v in header.items() if v is not None})
+            part = file.create_group("PartType1")
+            part["Coordinates"] = (universe.position[rows] * length).astype(how.dtype)
+            part["Velocities"] = (universe.velocity[rows] / np.sqrt(A)).astype(how.dtype)
+            part["ParticleIDs"] = universe.identity[rows]
+            if how.masses:
+                part["Masses"] = np.full(len(rows), universe.mass, how.dtype)
+    return name_of(path, 0, how.files)
+
+
+def write_swift(path, universe):
+    """Lengths in Mpc, masses in 10¹⁰ M☉, both without h; peculiar velocities in km/s."""
+    with h5py.File(path, "w") as file:
+        counts = np.array([0, universe.count, 0, 0, 0, 0, 0], "u8")
+        file.create_group("Header").attrs.update(
+            NumPart_ThisFile=counts, NumPart_Total=counts, NumPart_Total_HighWord=np.zeros(7, "u4"),
+            MassTable=np.zeros(7), BoxSize=np.full(3, BOX / H), NumFilesPerSnapshot=1, Dimension=3,
+        )
+        file.create_group("Units").attrs.update({
+            "Unit length in cgs (U_L)": MPC_CM, "Unit mass in cgs (U_M)": 1e10 * MSUN_G,
+            "Unit time in cgs (U_t)": MPC_CM / 1e5, "Unit current in cgs (U_I)": 1.0, "Unit temperature in cgs (U_T)": 1.0,
+        })
+        part = file.create_group("PartType1")
+        part["Coordinates"] = universe.position / H
+        part["Velocities"] = universe.velocity.astype("f4")
+        part["Masses"] = np.full(universe.count, universe.mass / H)
+        part["ParticleIDs"] = universe.identity
+    return path
+
+
+def write_comove(path, n):
+    """`lattice(n)` as displacements in the format comove_ic."""
+    at = np.arange(n) * BOX / n
+    z, y, x = np.meshgrid(at, at, at, indexing="ij")
+    moved = waves(np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1))
+    velocity = growing(moved) * A / 100
+    with h5py.File(path, "w") as file:
+        file.attrs.update(format="comove-ic", a=A, box_mpc_h=BOX, h=H, omega_m=OMEGA_M)
+        for i, axis in enumerate("xyz"):
+            file[f"displacement_{axis}"] = moved[:, i].reshape(n, n, n)
+            file[f"velocity_{axis}"] = velocity[:, i].reshape(n, n, n)
+    return path

@@ -1,0 +1,256 @@
+"""Initial conditions in HDF5 of Gadget and SWIFT, written by gadget_files.py: read back, run, and refused where they are wrong.
+
+COMOVE_PROGRAM is the program, as scripts/test sets it; MPIEXEC starts it on two processes, if it is built with MPI.
+"""
+
+import csv
+import os
+import shutil
+import subprocess
+
+import gadget_files as files
+import h5py
+import numpy as np
+import pytest
+from gadget_files import Gadget, write_gadget
+
+PROGRAM = os.environ.get("COMOVE_PROGRAM")
+MPIEXEC = os.environ.get("MPIEXEC") or shutil.which("mpiexec")
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="COMOVE_PROGRAM is not set")
+
+N = 16
+RECIPE = """
+const C = cosmology(#{{ h: {h}, omega_m: {omega_m}, omega_b: 0.045, sigma8: 0.9, n_s: 1 }});
+const IC = ic_load(C, "{file}", #{{ box_mpc_h: 20, root: {root}, z: {z}{options} }});
+const RUN = evolve(IC, #{{ z_end: 20, max_delta_a: 0.05, max_level: 1, refine: particles_above(1) }});
+campaign("gadget", [RUN, power_spectrum(RUN, #{{ level: 1 }})])
+"""
+
+
+def run(folder, file, options="", launcher=(), **values):
+    """Runs the recipe in a folder of its own."""
+    folder.mkdir(exist_ok=True)
+    values = {"root": 16, "h": files.H, "omega_m": files.OMEGA_M, "z": files.Z} | values
+    (folder / "gadget.rhai").write_text(RECIPE.format(file=file, options=options, **values))
+    return subprocess.run([*launcher, PROGRAM, "run", "gadget.rhai"], cwd=folder, capture_output=True, text=True)
+
+
+def done(folder, *arguments, **values):
+    said = run(folder, *arguments, **values)
+    assert said.returncode == 0, said.stderr + said.stdout
+    return said.stderr + said.stdout
+
+
+def one(folder, pattern):
+    found = list((folder / "gadget").glob(pattern))
+    assert len(found) == 1, (pattern, found)
+    return found[0]
+
+
+def spectrum(folder):
+    rows = list(csv.DictReader(one(folder, "power_spectrum-*/*.csv").open()))
+    return np.array([[float(row[name]) for name in row if name.startswith(("k_", "power"))] for row in rows])
+
+
+def moved(x):
+    """The shorter way around the box."""
+    return np.abs((x + files.BOX / 2) % files.BOX - files.BOX / 2)
+
+
+UNIVERSES = {"lattice": files.lattice, "off_lattice": lambda n: files.off_lattice(n, left_out=13)}
+WAYS = [
+    ("single", Gadget(), ""),
+    ("double", Gadget(dtype="f8"), 'format: "gadget"'),
+    ("kpc", Gadget(kpc=True, dtype="f8"), 'length_unit: "kpc_h"'),
+    ("units", Gadget(kpc=True, units=True, dtype="f8"), ""),
+    ("masses", Gadget(masses=True), ""),
+    ("three_files", Gadget(files=3, dtype="f8"), ""),
+    ("swift", None, ""),
+]
+
+
+@pytest.mark.parametrize("universe", UNIVERSES)
+@pytest.mark.parametrize("way", WAYS, ids=[way[0] for way in WAYS])
+def test_a_known_universe_comes_back(tmp_path, universe, way):
+    name, how, options = way
+    known = UNIVERSES[universe](N)
+    path = tmp_path / f"{name}.hdf5"
+    file = write_gadget(path, known, how) if how else files.write_swift(path, known)
+    said = done(tmp_path / "run", file, f", {options}" if options else "")
+    assert "times those of linear theory" not in said
+    single = how is not None and how.dtype == "f4"
+    with h5py.File(one(tmp_path / "run", "ic_load-*/initial_condition.h5")) as read:
+        order = np.argsort(read["id"][:])
+        assert np.array_equal(read["id"][:][order], np.sort(known.identity))
+        expected = np.argsort(known.identity)
+        for i, axis in enumerate("xyz"):
+            away = moved(read[f"position_{axis}"][:][order] - known.position[expected, i])
+            assert away.max() < (3e-7 * files.BOX if single else 1e-6 * files.BOX / N)
+            velocity = known.velocity[expected, i] * files.A / 100
+            assert np.allclose(read[f"velocity_{axis}"][:][order], velocity, rtol=5e-7, atol=1e-9)
+
+
+def test_one_lattice_in_two_formats_has_one_spectrum(tmp_path):
+    write_gadget(tmp_path / "g.hdf5", files.lattice(N), Gadget(dtype="f8"))
+    files.write_comove(tmp_path / "c.h5", N)
+    done(tmp_path / "g", tmp_path / "g.hdf5")
+    done(tmp_path / "c", tmp_path / "c.h5", ", cells: 16")
+    gadget, own = spectrum(tmp_path / "g"), spectrum(tmp_path / "c")
+    assert gadget.shape == own.shape and len(own) > 3 and gadget.shape[1] >= 2
+    assert np.allclose(gadget, own, rtol=1e-5, atol=0), np.abs(gadget / own - 1).max()
+
+
+@pytest.mark.skipif(not MPIEXEC, reason="no mpiexec")
+@pytest.mark.parametrize("root", [16, 32])
+@pytest.mark.parametrize("universe", UNIVERSES)
+def test_two_processes_have_the_bits_of_one(tmp_path, universe, root):
+    file = write_gadget(tmp_path / "g.hdf5", UNIVERSES[universe](N), Gadget(files=2))
+    done(tmp_path / "one", file, root=root)
+    version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True).stdout
+    extra = ["--oversubscribe", "--allow-run-as-root"] if "Open MPI" in version or "OpenRTE" in version else []
+    done(tmp_path / "two", file, launcher=[MPIEXEC, *extra, "-n", "2"], root=root)
+    for name in ["ic_load-*/initial_condition.h5", "evolve-*/output_z20.h5"]:
+        with h5py.File(one(tmp_path / "one", name)) as first, h5py.File(one(tmp_path / "two", name)) as second:
+            found = []
+            first.visititems(lambda key, item: found.append(key) if isinstance(item, h5py.Dataset) else None)
+            particles = [key for key in found if key in ("id", "position_x", "velocity_z") or key.startswith("Particle/")]
+            assert len(particles) >= 3
+            for key in particles:
+                assert np.array_equal(first[key][:], second[key][:]), (name, key)
+    assert np.array_equal(spectrum(tmp_path / "one"), spectrum(tmp_path / "two"))
+
+
+def changed(**header):
+    return lambda path: write_gadget(path, files.lattice(N), Gadget(dtype="f8", header=header))
+
+
+def edited(edit, how=None):
+    def write(path):
+        path = write_gadget(path, files.lattice(N), how or Gadget(dtype="f8"))
+        with h5py.File(path, "r+") as file:
+            edit(file)
+        return path
+
+    return write
+
+
+def values(name, row, value, masses=False):
+    def edit(file):
+        file[f"PartType1/{name}"][row] = value
+
+    return edited(edit, Gadget(dtype="f8", masses=masses))
+
+
+def counts(**of_types):
+    number = np.array([of_types.get(f"type{n}", N**3 if n == 1 else 0) for n in range(6)], "u4")
+    return changed(NumPart_Total=number, NumPart_ThisFile=number)
+
+
+def replaced(name, shape):
+    def edit(file):
+        del file[name]
+        if shape:
+            file[name] = np.zeros(shape, "f4")
+
+    return edited(edit)
+
+
+def cut(path):
+    write_gadget(path, files.lattice(N))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    return path
+
+
+def foreign(path):
+    with h5py.File(path, "w") as file:
+        file["temperature"] = np.zeros((4, 4))
+    return path
+
+
+def raw(path):
+    np.zeros(5 * N**3, "f4").tofile(path)
+    return path
+
+
+def without_second(path):
+    first = write_gadget(path, files.lattice(N), Gadget(files=2))
+    path.with_name(f"{path.stem}.1{path.suffix}").unlink()
+    return first
+
+
+def masses_times(factor):
+    universe = files.lattice(N)
+    table = np.zeros(6)
+    table[1] = universe.mass * factor
+    return changed(MassTable=table)
+
+
+def positions_in_mpc(path):
+    path = write_gadget(path, files.lattice(N), Gadget(kpc=True, units=True, dtype="f8"))
+    with h5py.File(path, "r+") as file:
+        file["PartType1/Coordinates"][:] /= 1e3
+    return path
+
+
+# what was done to a file, with which options or recipe, and what the one sentence says
+MISTAKES = {
+    "kpc/h": (lambda path: write_gadget(path, files.lattice(N), Gadget(kpc=True)), {},
+              ['"BoxSize" of /Header is 20000 Mpc/h', "box_mpc_h = 20", "1000.000000 times", 'set length_unit: "kpc_h"']),
+    "Mpc/h taken for kpc/h": (lambda path: write_gadget(path, files.lattice(N)), {"options": ', length_unit: "kpc_h"'},
+                              ['"BoxSize" of /Header is 20 kpc/h', 'set length_unit: "mpc_h"']),
+    "unit against option": (lambda path: write_gadget(path, files.lattice(N), Gadget(kpc=True, units=True)),
+                            {"options": ', length_unit: "mpc_h"'}, ['"UnitLength_in_cm" is 3.085678e21', "remove that option"]),
+    "box without h": (changed(BoxSize=files.BOX / files.H), {}, ['"BoxSize"', "Mpc without h"]),
+    "no box": (changed(BoxSize=None), {}, ['"BoxSize"', "missing"]),
+    "h": (changed(HubbleParam=0.72), {}, ['"HubbleParam" of /Header is 0.72', "h = 0.7"]),
+    "a": (changed(Time=0.05), {}, ['"Time" of /Header is 0.05 (z = 19', "0.04 (z = 24"]),
+    "redshift for a": (changed(Time=24.0), {}, ['"Time" of /Header is 24 ', "0.04 (z = 24"]),
+    "omega": (changed(Omega0=0.31), {}, ['"Omega0" of /Header is 0.31', "omega_m = 0.3"]),
+    "omega of recipe": (changed(), {"omega_m": 0.25}, ['"Omega0" of /Header is 0.3', "omega_m = 0.25"]),
+    "lambda": (changed(OmegaLambda=0.0), {}, ['"OmegaLambda" of /Header is 0', "omega_lambda = 0.7"]),
+    "no h": (changed(HubbleParam=None), {}, ['"HubbleParam" of /Header is missing', "h = 0.7"]),
+    "text": (changed(Omega0="0.3"), {}, ['"Omega0" of /Header is of type', "expected numbers"]),
+    "no velocities": (replaced("PartType1/Velocities", None), {}, ['"PartType1/Velocities" is missing', "[4096, 3]"]),
+    "short dataset": (replaced("PartType1/Velocities", (4095, 3)), {}, ['"PartType1/Velocities" has shape [4095, 3]', "[4096, 3]"]),
+    "identities are floats": (replaced("PartType1/ParticleIDs", (4096,)), {}, ['"PartType1/ParticleIDs" holds float32', "whole"]),
+    "truncated": (cut, {}, ["g.hdf5", "truncated: 68432 bytes, expected 136864"]),
+    "foreign": (foreign, {}, ["of no known format", '"Header"']),
+    "raw": (raw, {}, ["does not begin as HDF5 files do", "um_ic"]),
+    "gas": (counts(type0=8), {}, ["8 gas particles (PartType0)", '"comove_ic"']),
+    "heavy particles": (counts(type2=64), {}, ["64 particles of PartType2", "one mass"]),
+    "no dark matter": (counts(type1=0), {}, ['"NumPart_Total"', "PartType1"]),
+    "several masses": (values("Masses", 77, 1.0, True), {}, ['"PartType1/Masses" has 1e0 for particle 77', "several masses"]),
+    "position is NaN": (values("Coordinates", (99, 1), np.nan), {}, ['"PartType1/Coordinates" has particle 99', "y = NaN Mpc/h"]),
+    "position outside": (values("Coordinates", (3, 2), 20.5), {}, ["particle 3 (from 0) at z = 20.5 Mpc/h", "expected 0 to 20"]),
+    "positions of another unit": (positions_in_mpc, {}, ["positions", "of the box along x", "one unit"]),
+    "velocity is NaN": (values("Velocities", (5, 0), np.inf), {}, ['"PartType1/Velocities" has inf for particle 5']),
+    "velocities of m/s": (edited(lambda file: file["PartType1/Velocities"].write_direct(file["PartType1/Velocities"][:] * 1e3)),
+                          {}, ["times those of linear theory", "m/s in place of km/s"]),
+    "one identity twice": (values("ParticleIDs", 9, 8), {}, ["particle identity = 8: belongs to two particles"]),
+    "masses of M☉/h": (masses_times(1e10), {}, ['"MassTable"[1]', "10¹⁰ M☉/h"]),
+    "masses without h": (masses_times(1 / files.H), {}, ['"MassTable"[1]', "without h"]),
+    "masses without baryons": (masses_times(0.85), {}, ["omega_m - omega_b"]),
+    "another density": (masses_times(0.5), {}, ["0.500000 times", "check the number of particles"]),
+    "second file missing": (without_second, {}, ['"NumFilesPerSnapshot" of /Header is 2', "g.1.hdf5"]),
+    "counts differ": (changed(NumPart_Total=np.array([0, 5000, 0, 0, 0, 0], "u4")), {}, ["sums to 4096", "5000"]),
+    "format": (changed(), {"options": ', format: "swift"'}, ["format = gadget", "swift"]),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_named(tmp_path, mistake):
+    write, values, expected = MISTAKES[mistake]
+    said = run(tmp_path / "run", write(tmp_path / "g.hdf5"), **values)
+    text = said.stderr + said.stdout
+    assert said.returncode in (3, 4, 6), text
+    assert any(all(part in line for part in [*expected, "hdf5"]) for line in text.splitlines()), text
+    assert "bug" not in text and "panicked" not in text, text
+
+
+@pytest.mark.parametrize(("factor", "why"), [(np.sqrt(files.A), "√a too small"), (1 / np.sqrt(files.A), "1/√a too large")])
+def test_velocities_of_another_convention_are_remarked(tmp_path, factor, why):
+    known = files.lattice(N)
+    known.velocity *= factor
+    said = done(tmp_path / "run", write_gadget(tmp_path / "g.hdf5", known))
+    assert "times those of linear theory" in said and why in said, said
