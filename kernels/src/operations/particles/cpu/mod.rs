@@ -6,16 +6,16 @@ mod kick;
 mod neighbours;
 mod sort;
 
-pub(super) use deposit::deposit;
+pub(super) use deposit::{add_weights, deposit};
 pub(super) use kick::kick;
 pub(super) use sort::sort;
 
-use super::{BLOCK, BlockSums, COLUMNS, Particles, hash_of, is_near_edge};
+use super::{BLOCK, BlockSums, COLUMNS, Particles, hash_of, is_near_edge, of_upper_half};
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
 use crate::level::level_topology::LevelTopology;
-use crate::point::particle::{LONGEST_NEAR, drifted, drifted_near};
+use crate::point::particle::{LONGEST_NEAR, class_of, drifted, drifted_near};
 use crate::real::Real;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -110,16 +110,18 @@ impl<T: Real> Kernel for GroupDensity<'_, T> {
     }
 }
 
-pub(super) fn sums(particles: &Particles, range: Range<usize>) -> Vec<BlockSums> {
-    let [x, y, z] = [3, 4, 5].map(|c| particles.columns[c].host()[range.clone()].par_chunks(BLOCK));
-    let of_block = |(x, (y, z)): (&[u32], (&[u32], &[u32]))| {
+pub(super) fn sums(particles: &Particles, range: Range<usize>, class: usize) -> Vec<BlockSums> {
+    let [x, y, z, upper_half] = [3, 4, 5, 7].map(|c| particles.columns[c].host()[range.clone()].par_chunks(BLOCK));
+    let of_block = |((x, y), (z, upper_half)): ((&[u32], &[u32]), (&[u32], &[u32]))| {
         let mut sums = BlockSums::default();
         for n in 0..x.len() {
-            sums.add([x[n], y[n], z[n]].map(f32::from_bits));
+            if class_of(of_upper_half(upper_half[n])) == class {
+                sums.add([x[n], y[n], z[n]].map(f32::from_bits));
+            }
         }
         sums
     };
-    x.zip(y.zip(z)).map(of_block).collect()
+    x.zip(y).zip(z.zip(upper_half)).map(of_block).collect()
 }
 
 pub(super) fn near_edges(particles: &Particles, edges: [u32; 3]) -> u64 {
