@@ -6,7 +6,7 @@ constexpr int WEIGHT_BITS = 14;
 constexpr int CLASSES = 8;
 
 /// The mass class of a particle, from the upper half of its identity.
-INLINE int class_of(uint32_t upper_half) { return int(upper_half >> 29); }
+INLINE int class_of(uint32_t upper_half) { return int(upper_half >> 28) & (CLASSES - 1); }
 
 struct WeightUnit {
     uint32_t bits;

@@ -1,8 +1,8 @@
 //! A particle: where it is, its mass, and how this is shared among cells (cloud in cell, Hockney & Eastwood 1988).
 //!
-//! Positions are fractions of the box in units of 2⁻³², so they are periodic by overflow and equally fine everywhere. The upper
-//! three bits of an identity are the particle's mass class: class c has 8ᶜ times the mass of class 0. A zoom simulation with a
-//! coarser lattice of particles around its region thus needs no column of masses.
+//! Positions are fractions of the box in units of 2⁻³², so they are periodic by overflow and equally fine everywhere. Bits 60
+//! to 62 of an identity are the particle's mass class: class c has 8ᶜ times the mass of class 0. A zoom simulation with coarser
+//! lattices of particles around its region thus needs no column of masses. Identities stay positive as signed numbers.
 
 /// Bits of a weight along one axis, where no particle is heavier than class 2.
 pub const WEIGHT_BITS: u32 = 14;
@@ -14,7 +14,7 @@ pub const WHOLE: u64 = 1 << (3 * WEIGHT_BITS);
 pub const CLASSES: usize = 8;
 
 /// Position of the class in an identity.
-const CLASS_SHIFT: u32 = 61;
+const CLASS_SHIFT: u32 = 60;
 
 /// Bits of a weight along one axis and three times the heaviest class together: a cell of 64 bits holds the mass of at least
 /// 2¹⁶ particles of the heaviest class.
@@ -26,12 +26,12 @@ const HALF: u32 = 1 << 31;
 /// The mass class of the particle with this identity, 0 to 7.
 #[inline(always)]
 pub const fn class_of(id: u64) -> usize {
-    (id >> CLASS_SHIFT) as usize
+    (id >> CLASS_SHIFT) as usize & (CLASSES - 1)
 }
 
-/// The identity of a particle of a class; none for a class above 7 or a number of 2⁶¹ or more.
+/// The identity of a particle of a class; none for a class above 7 or a number of 2⁶⁰ or more.
 pub const fn id_of_class(class: usize, number: u64) -> Option<u64> {
-    if class < CLASSES && class_of(number) == 0 { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
+    if class < CLASSES && number >> CLASS_SHIFT == 0 { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
 }
 
 /// Mass of a particle of a class in units of class 0: 8ᶜ.
@@ -238,10 +238,10 @@ mod tests {
     /// Every class in its identity, and head-room for 2¹⁶ particles of the heaviest class in a cell.
     #[test]
     fn identities_have_a_class_and_units_have_head_room() {
-        assert_eq!((class_of(0), class_of(1 << 40), class_of((1 << 61) - 1)), (0, 0, 0));
+        assert_eq!((class_of(0), class_of(1 << 40), class_of((1 << 60) - 1)), (0, 0, 0));
         for class in 0..CLASSES {
             let id = id_of_class(class, 12_345).unwrap();
-            assert_eq!((class_of(id), id & !(7 << 61)), (class, 12_345));
+            assert_eq!((class_of(id), id & !(7 << 60)), (class, 12_345));
             let unit = WeightUnit::for_heaviest(class);
             let heaviest = u128::from(unit.whole()) * u128::from(unit.of(id));
             assert!(heaviest << 16 <= 1 << 64, "{class}");
@@ -249,7 +249,7 @@ mod tests {
             assert_eq!(unit.of(id), 8u64.pow(class as u32));
         }
         assert_eq!(WeightUnit::default().whole(), WHOLE);
-        assert_eq!((id_of_class(8, 1), id_of_class(1, 1 << 61)), (None, None));
+        assert_eq!((id_of_class(8, 1), id_of_class(1, 1 << 60)), (None, None));
     }
 
     #[test]

@@ -251,6 +251,7 @@ pub(crate) fn place(
         dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
             particles: facts.cells.iter().map(|&n| n as u64).product(),
             particle_mass: own.particle_mass,
+            heavier: Default::default(),
         }),
         provenance: json!({}),
         ..SnapshotHeader::initial(Coordinates::Comoving)

@@ -1,12 +1,24 @@
 //! The bits of a run with dark matter do not depend on how many ranks share it, nor on who owns what.
 
-use crate::dark_matter::{parameters, waves, waves_without_gas};
+use crate::dark_matter::{counting, parameters, waves, waves_without_gas, zoom};
 use crate::ranks::{ALONE, From, Team, assert_same, chance, curve, paced, rebalances, run, run_with_checkpoint};
 use comove_sim::{Criterion, Precision, RunParameters, Snapshot, TimeSteps};
 
 /// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
 fn ranks_leave_the_bits_alone(initial: &Snapshot, parameters: RunParameters, steps: u64, teams: [Team; 2]) {
-    let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
+    ranks_leave_the_bits_alone_by(&[], initial, parameters, steps, teams);
+}
+
+/// * `more`: further criteria
+fn ranks_leave_the_bits_alone_by(
+    more: &[Criterion],
+    initial: &Snapshot,
+    parameters: RunParameters,
+    steps: u64,
+    teams: [Team; 2],
+) {
+    let mut refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
+    refine.extend_from_slice(more);
     let parameters = &RunParameters { refine, regrid_every: 2, ..parameters };
     let alone = run(From::Memory(initial), ALONE, parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
@@ -42,4 +54,10 @@ fn of_individual_steps() {
 fn of_dark_matter_alone() {
     let parameters = parameters(TimeSteps::Individual, Precision::Single);
     ranks_leave_the_bits_alone(&waves_without_gas(2), parameters, 6, [chance(3, 5), curve(2)]);
+}
+
+#[test]
+fn of_particles_of_several_masses() {
+    let parameters = parameters(TimeSteps::Individual, Precision::Single);
+    ranks_leave_the_bits_alone_by(&counting(), &zoom(2), parameters, 6, [chance(3, 7), curve(2)]);
 }

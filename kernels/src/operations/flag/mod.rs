@@ -21,9 +21,9 @@ use crate::device::buffer::Buffer;
 use crate::device::isa::Isa;
 use crate::layout::{GROUP_VALUES, OCTANTS};
 use crate::level::level_topology::LevelTopology;
+use crate::point::eos::Eos;
 #[cfg(doc)]
 use crate::point::particle::WeightUnit;
-use crate::point::eos::Eos;
 use crate::real::Real;
 pub use combination::{Combination, Step};
 use cpu::Pools;
@@ -190,7 +190,10 @@ pub fn flag<T: Real>(
     masks: &mut [u32],
 ) {
     let counts = |criterion: &FlagCriterion<T>| matches!(criterion, FlagCriterion::LightestAbove(_));
-    assert!(lightest.is_some() || !criteria.met.criteria().any(counts), "a criterion on particles without their number");
+    assert!(
+        lightest.is_some() || !criteria.met.criteria().any(counts),
+        "a criterion on particles without their number"
+    );
     assert!(fluid.is_none_or(|fluid| fluid.len() % GROUP_VALUES == 0), "a fluid pool holds whole groups");
     let on_gas = criteria.met.criteria().any(|criterion| criterion.is_on_gas(matter.is_some()));
     assert!(fluid.is_some() || !on_gas, "a criterion on gas without gas");

@@ -197,20 +197,22 @@ fn overflow_of(device: &Device) -> Vec<Option<usize>> {
     // the centre of a cell, in a run and each before a particle elsewhere
     let centre = [7 << 27, 7 << 26, 7 << 26];
     let cases = [(65_535, 1), (65_536, 1), (65_535, 2), (65_536, 2)];
-    cases.map(|(count, every)| {
-        let mut columns: [Vec<u32>; COLUMNS] = std::array::from_fn(|c| vec![if c < 3 { 1 << 31 } else { 0 }; every * count]);
-        for n in (0..every * count).step_by(every) {
-            (0..3).for_each(|axis| columns[axis][n] = centre[axis]);
-            columns[7][n] = heavy;
-        }
-        let unit = WeightUnit::for_heaviest(7);
-        let (mass, cell) = left_in_cells(device, (0, 0), &columns, unit);
-        let full = mass.iter().position(|&mass| mass > 65_000 << 48);
-        assert_eq!(cell.is_some(), count == 65_536, "{count} {every}");
-        assert!(full.is_some() == cell.is_none() && mass.len() == mesh.group_count() * GROUP_CELLS);
-        cell.or(full)
-    })
-    .to_vec()
+    cases
+        .map(|(count, every)| {
+            let mut columns: [Vec<u32>; COLUMNS] =
+                std::array::from_fn(|c| vec![if c < 3 { 1 << 31 } else { 0 }; every * count]);
+            for n in (0..every * count).step_by(every) {
+                (0..3).for_each(|axis| columns[axis][n] = centre[axis]);
+                columns[7][n] = heavy;
+            }
+            let unit = WeightUnit::for_heaviest(7);
+            let (mass, cell) = left_in_cells(device, (0, 0), &columns, unit);
+            let full = mass.iter().position(|&mass| mass > 65_000 << 48);
+            assert_eq!(cell.is_some(), count == 65_536, "{count} {every}");
+            assert!(full.is_some() == cell.is_none() && mass.len() == mesh.group_count() * GROUP_CELLS);
+            cell.or(full)
+        })
+        .to_vec()
 }
 
 #[test]

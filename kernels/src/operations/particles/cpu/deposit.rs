@@ -51,7 +51,18 @@ pub(in super::super) fn deposit(
                 match own.checked_sub(level) {
                     Some(finer) => {
                         let finer = finer as u32;
-                        isa.run(Deposit { locator, level, finer, at, upper_half, unit, range, mass: &mass, weights, others });
+                        isa.run(Deposit {
+                            locator,
+                            level,
+                            finer,
+                            at,
+                            upper_half,
+                            unit,
+                            range,
+                            mass: &mass,
+                            weights,
+                            others,
+                        });
                     }
                     None => deposit_coarser(locator.cells(level), (at, upper_half), unit, range, &mass, others),
                 }
