@@ -293,7 +293,7 @@ fn dark_matter_is_what_matter_has_beyond_the_gas() {
 /// Particles of class 0 by their deposits, in whichever slot the group is.
 #[test]
 fn the_number_of_the_lightest_particles_is_that_of_their_deposits() {
-    let (mesh, mut noise) = (rough_gas().0, Noise::new(15));
+    let ((mesh, fluid), mut noise) = (rough_gas(), Noise::new(15));
     let weights: Vec<u64> =
         (0..mesh.group_count() * GROUP_CELLS).map(|_| (noise.next().abs() * 4.0 * WHOLE as f64) as u64).collect();
     let criteria = FlagCriteria { met: FlagCriterion::LightestAbove(2.5).into(), level: level::<f64>(&mesh, 1) };
@@ -303,7 +303,7 @@ fn the_number_of_the_lightest_particles_is_that_of_their_deposits() {
         weights[slot * GROUP_CELLS..][..GROUP_CELLS].iter().map(|&w| w as f64 / WHOLE as f64 > 2.5).collect();
     for isa in Isa::available() {
         let mut scratch = Scratch::for_criteria(&criteria);
-        let pools = Pools { lightest: Some(&weights), ..pools(None, None) };
+        let pools = Pools { lightest: Some(&weights), ..pools(Some(&fluid), None) };
         let rows = flagged_rows(isa, &tables, 2, [0; 3], pools, &criteria, &mut scratch);
         let found: Vec<bool> = (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect();
         assert_same(&found, &expected, "lightest particles");
