@@ -1,6 +1,5 @@
 //! Refinement criteria as a run's parameters hold them, and their conditions on the cells of one level.
 
-use crate::dark_matter::DarkMatterHeader;
 use crate::error::SimError;
 use comove_kernels::Real;
 use comove_kernels::flag::program::{Op, ProgramError};
@@ -100,6 +99,15 @@ pub enum Quantity {
     Velocity,
 }
 
+/// How the particles in a cell are counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParticleCount {
+    /// By the density of dark matter: all have this mass, code units.
+    OfMass(f64),
+    /// Of several masses the lightest alone, by their deposits.
+    Lightest,
+}
+
 /// A compiled expression; serialised as its lines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<String>", try_from = "Vec<String>")]
@@ -132,26 +140,26 @@ impl From<Quantity> for flag::Quantity {
 impl Criterion {
     /// Its condition on cells of a level; `None` where no cell can meet it.
     ///
-    /// * `dark_matter`: numbers and masses of particles, if there are some
+    /// * `particles`: how they are counted, if there are some
     /// * `factor`: by which thresholds are raised: above 1 no more cells meet it than before. So within `not`, whose
     ///   criterion is to be met by no fewer cells, thresholds are divided by it.
     pub fn on<T: Real>(
         &self,
         level: &FlagLevel<T>,
-        dark_matter: Option<&DarkMatterHeader>,
+        particles: Option<ParticleCount>,
         factor: f64,
     ) -> Option<Combination<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
         let criterion = match self {
             Self::All(all) => {
-                let all: Option<Vec<_>> = all.iter().map(|one| one.on(level, dark_matter, factor)).collect();
+                let all: Option<Vec<_>> = all.iter().map(|one| one.on(level, particles, factor)).collect();
                 return Combination::all(all?);
             }
             Self::Any(any) => {
-                return Combination::any(any.iter().filter_map(|one| one.on(level, dark_matter, factor)));
+                return Combination::any(any.iter().filter_map(|one| one.on(level, particles, factor)));
             }
             Self::Not(other) => {
-                let other = other.on(level, dark_matter, 1.0 / factor);
+                let other = other.on(level, particles, 1.0 / factor);
                 return Some(other.map_or_else(Combination::everywhere, Combination::complement));
             }
             Self::DensityAbove { thresholds } => {
@@ -161,11 +169,13 @@ impl Criterion {
                 of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t * level.mean_density)))
             }
             Self::ParticlesAbove { thresholds } => {
-                let dark_matter = dark_matter?;
-                let of_one = dark_matter.particle_mass / level.cell_width.powi(3);
-                of_level(thresholds).map(|t| match dark_matter.heaviest_class() {
-                    0 => FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one)),
-                    _ => FlagCriterion::LightestAbove(T::from_f64(t)),
+                let particles = particles?;
+                of_level(thresholds).map(|t| match particles {
+                    ParticleCount::OfMass(mass) => {
+                        let of_one = mass / level.cell_width.powi(3);
+                        FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one))
+                    }
+                    ParticleCount::Lightest => FlagCriterion::LightestAbove(T::from_f64(t)),
                 })
             }
             Self::GradientAbove { of, thresholds } => of_level(thresholds)

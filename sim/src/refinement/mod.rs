@@ -25,7 +25,7 @@ use crate::step::physics::Physics;
 use comove_kernels::flag::{Combination, FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real};
-use criterion::Criterion;
+use criterion::{Criterion, ParticleCount};
 use std::time::Instant;
 
 /// Thresholds are raised by 2^(n/16), n up to 512.
@@ -215,8 +215,12 @@ impl<'a, T: Real> RefinementContext<'a, T> {
             mean_gas_density: self.mean_density * self.gas_share,
             eos: self.eos,
         };
+        let particles = self.dark_matter.map(|dark_matter| match dark_matter.heaviest_class() {
+            0 => ParticleCount::OfMass(dark_matter.particle_mass),
+            _ => ParticleCount::Lightest,
+        });
         let criteria = self.parameters.refine.iter();
-        let met = Combination::any(criteria.filter_map(|one| one.on(&level, self.dark_matter.as_ref(), factor)))?;
+        let met = Combination::any(criteria.filter_map(|one| one.on(&level, particles, factor)))?;
         Some(FlagCriteria { met, level })
     }
 
