@@ -279,7 +279,7 @@ fn clouds_keep_the_mass() {
         pixels: Some(40),
         ..MapOptions::default()
     };
-    let clump = 300.0 * 3e-4;
+    let clump = (200.0 + 100.0 * 8.0) * 3e-4;
     let found = sum(&near) / clump;
     assert!((1.0..1.4).contains(&found), "the clump and a tenth of the others: {found}");
     assert!(matches!(projection(&Fixture::blob().build(), &near), Err(AnalysisError::MissingField { .. })));
