@@ -6,19 +6,7 @@ use comove_sim::{Criterion, Precision, RunParameters, Snapshot, TimeSteps};
 
 /// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
 fn ranks_leave_the_bits_alone(initial: &Snapshot, parameters: RunParameters, steps: u64, teams: [Team; 2]) {
-    ranks_leave_the_bits_alone_by(&[], initial, parameters, steps, teams);
-}
-
-/// * `more`: further criteria
-fn ranks_leave_the_bits_alone_by(
-    more: &[Criterion],
-    initial: &Snapshot,
-    parameters: RunParameters,
-    steps: u64,
-    teams: [Team; 2],
-) {
-    let mut refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
-    refine.extend_from_slice(more);
+    let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
     let parameters = &RunParameters { refine, regrid_every: 2, ..parameters };
     let alone = run(From::Memory(initial), ALONE, parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
@@ -56,8 +44,15 @@ fn of_dark_matter_alone() {
     ranks_leave_the_bits_alone(&waves_without_gas(2), parameters, 6, [chance(3, 5), curve(2)]);
 }
 
+/// Three mass classes, with deposits of the lightest at each regrid.
 #[test]
 fn of_particles_of_several_masses() {
-    let parameters = parameters(TimeSteps::Individual, Precision::Single);
-    ranks_leave_the_bits_alone_by(&counting(), &zoom(2), parameters, 6, [chance(3, 7), curve(2)]);
+    let mut parameters = parameters(TimeSteps::Individual, Precision::Single);
+    (parameters.refine, parameters.regrid_every) = (counting(), 2);
+    let initial = zoom(2);
+    let alone = run(From::Memory(&initial), ALONE, &parameters, 6);
+    assert!(alone.end.state.tree.level_count() > 1, "the test needs refinement");
+    for team in [chance(3, 7), curve(2)] {
+        assert_same(&alone, &run(From::Memory(&initial), team, &parameters, 6), &format!("{team:?}"));
+    }
 }

@@ -111,8 +111,10 @@ impl<T: Real> Kernel for GroupDensity<'_, T> {
 }
 
 pub(super) fn sums(particles: &Particles, range: Range<usize>, class: usize) -> Vec<BlockSums> {
-    let [x, y, z, upper_half] = [3, 4, 5, 7].map(|c| particles.columns[c].host()[range.clone()].par_chunks(BLOCK));
-    let of_block = |((x, y), (z, upper_half)): ((&[u32], &[u32]), (&[u32], &[u32]))| {
+    let columns = [3, 4, 5, 7].map(|c| &particles.columns[c].host()[range.clone()]);
+    let of_block = |block: usize| {
+        let first = block * BLOCK;
+        let [x, y, z, upper_half] = columns.map(|column| &column[first..column.len().min(first + BLOCK)]);
         let mut sums = BlockSums::default();
         for n in 0..x.len() {
             if class_of(of_upper_half(upper_half[n])) == class {
@@ -121,7 +123,7 @@ pub(super) fn sums(particles: &Particles, range: Range<usize>, class: usize) -> 
         }
         sums
     };
-    x.zip(y).zip(z.zip(upper_half)).map(of_block).collect()
+    (0..range.len().div_ceil(BLOCK)).into_par_iter().map(of_block).collect()
 }
 
 pub(super) fn near_edges(particles: &Particles, edges: [u32; 3]) -> u64 {
