@@ -4,6 +4,7 @@ use crate::cells::sum_over_leaves;
 use crate::error::AnalysisError;
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, FIELDS, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::kernels::point::particle::{class_of, mass_of_class};
 use comove_sim::parallel::Communicator;
 use comove_sim::records::Sums;
 use comove_sim::{HostParticles, HostState, Snapshot, SnapshotHeader};
@@ -73,18 +74,22 @@ fn of_gas(snapshot: &Snapshot) -> Sums {
 const PARTICLES: usize = 1 << 16;
 
 fn of_particles(particles: &HostParticles) -> Sums {
-    // Σv and Σv² along each axis
+    // Σmv and Σmv² along each axis, m in units of class 0
     let sums = particles.velocity.each_ref().map(|column| {
-        let of_some = |some: &[f32]| {
-            some.iter().map(|v| f64::from(*v)).fold([0.0; 2], |[sum, squares], v| [sum + v, squares + v * v])
+        let of_some = |(velocities, ids): (&[f32], &[u64])| {
+            velocities.iter().zip(ids).fold([0.0; 2], |[sum, squares], (&v, &id)| {
+                let (m, v) = (f64::from(mass_of_class(class_of(id))), f64::from(v));
+                [sum + m * v, squares + m * (v * v)]
+            })
         };
-        let parts: Vec<[f64; 2]> = column.par_chunks(PARTICLES).map(of_some).collect();
+        let chunks = column.par_chunks(PARTICLES).zip(particles.id.par_chunks(PARTICLES));
+        let parts: Vec<[f64; 2]> = chunks.map(of_some).collect();
         parts.into_iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]])
     });
     let mass = particles.particle_mass;
     let kinetic = 0.5 * mass * sums.iter().map(|[_, squares]| squares).sum::<f64>();
     let momentum = sums.map(|[sum, _]| mass * sum);
-    Sums { mass: mass * particles.len() as f64, momentum, kinetic, energy: kinetic }
+    Sums { mass: particles.header().mass(), momentum, kinetic, energy: kinetic }
 }
 
 fn as_one_fluid(communicator: &Communicator, part: &Part) -> Option<Snapshot> {
@@ -121,7 +126,7 @@ mod tests {
     use super::*;
     use crate::cell_fields::{Gas, field_by_name};
     use crate::cells::densest;
-    use crate::fixture::{Fixture, gas, particles_at, with_particles};
+    use crate::fixture::{Fixture, gas, heavy_and_light, particles_at, with_particles};
     use crate::region::{HistogramOptions, RegionOptions, histogram, statistics};
     use comove_sim::fields::FieldSet;
     use comove_sim::kernels::layout::{cell, octant_origin};
@@ -165,6 +170,21 @@ mod tests {
         snapshot.header.fields = FieldSet::without_gas();
         snapshot.state.fluid.clear();
         assert_eq!(totals(&snapshot), Totals { matter: of_particles, gas: None, dark_matter: Some(of_particles) });
+    }
+
+    /// A particle of class 1 counts as eight of class 0.
+    #[test]
+    fn totals_have_the_masses_of_classes() {
+        let mut random = crate::fixture::Random::new(3);
+        let some = (0..50).map(|_| (random.direction(), random.direction())).collect::<Vec<_>>();
+        let [heavy, light] = heavy_and_light(particles_at(some, [1.0; 3], 0.25));
+        assert!(heavy.len() < light.len());
+        let [heavy, light] = [heavy, light].map(|particles| of_particles(&particles));
+        assert_eq!(heavy.mass, light.mass);
+        let numbers = |sums: Sums| [sums.momentum[0], sums.momentum[2], sums.kinetic];
+        for (heavy, light) in numbers(heavy).into_iter().zip(numbers(light)) {
+            assert!((heavy / light - 1.0).abs() < 1e-12, "{heavy} {light}");
+        }
     }
 
     /// Dark matter decides on the densest cell, beside gas and alone, and on the mass of regions.

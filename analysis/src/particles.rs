@@ -28,6 +28,8 @@ pub struct Particle {
     pub position: [f64; 3],
     /// Peculiar velocity in km/s, in non-comoving coordinates in code units.
     pub velocity: [f64; 3],
+    /// Mass in Msun/h, in non-comoving coordinates in code units.
+    pub mass: f64,
 }
 
 /// A number that looks random (the finaliser of splitmix64: Steele, Lea & Flood 2014, OOPSLA).
@@ -61,11 +63,13 @@ pub fn particles(
         found.truncate(options.most);
     }
     found.sort_unstable_by_key(|&n| particles.id[n]);
-    let unit = Units::new(header.cosmology).velocity_km_s(header.a);
+    let units = Units::new(header.cosmology);
+    let unit = units.velocity_km_s(header.a);
     let particle = |n: usize| Particle {
         id: particles.id[n],
         position: position(n),
         velocity: [0, 1, 2].map(|axis| unit * f64::from(particles.velocity[axis][n])),
+        mass: particles.mass(n) * units.mass_msun_h(),
     };
     Ok(found.into_iter().map(particle).collect())
 }

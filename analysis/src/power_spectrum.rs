@@ -4,8 +4,8 @@
 //! Of gas the grid holds cell averages ([`crate::covering_grid`]): δ on the grid is the true δ convolved with one cell, W(k) =
 //! Π sinc(k_i h/2), where cells of that level or finer exist. `deconvolve` divides P by W²; coarser cells are smoother
 //! than that, and aliases from beyond the grid are not removed. A grid field has no shot noise. Particles are put on the grid
-//! by clouds in cells, whose window is W². Their shot noise is V/N of N particles times the square of their share of the
-//! matter; on the grid, with its aliases, times Π(1 − ⅔ sin²(k_i h/2)) (Jing 2005, ApJ 620, 559), and over W⁴ where P is
+//! by clouds in cells, whose window is W². Their shot noise is V Σm²/(Σm)², V/N of N equal ones, times the square of their
+//! share of the matter; on the grid, with its aliases, times Π(1 − ⅔ sin²(k_i h/2)) (Jing 2005, ApJ 620, 559), and over W⁴ where P is
 //! deconvolved. Every bin states that mean over its modes, `subtract_shot_noise` takes it away. Gas with dark matter has none.
 
 use crate::covering_grid::{GRID_LIMIT_MIB, cells_within, planes, slab_by};
@@ -14,6 +14,7 @@ use crate::fourier::forward_by;
 use crate::messages::{broadcast, exchange, gather};
 use crate::part::{Part, alone};
 use crate::table::{Entry, Record, Table};
+use bytemuck::{Pod, Zeroable};
 use comove_sim::Snapshot;
 use comove_sim::kernels::point::particle::Cloud;
 use comove_sim::parallel::Communicator;
@@ -22,7 +23,7 @@ use ndarray::{Array3, Axis};
 use rustfft::num_complex::Complex;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// How wave numbers are binned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,7 +194,7 @@ pub fn power_spectrum_by(
     let all: f64 = contrasts.iter().map(|contrast| contrast.mean).sum();
     let share = contrasts.last().map_or(1.0, |dark_matter| dark_matter.mean / all);
     let volume = cells.iter().product::<usize>() as f64 * width.powi(3);
-    let shot_noise = shot_noise.map(|stated| volume / stated.particles as f64 * share * share);
+    let shot_noise = shot_noise.map(|stated| volume / stated.effective_number() * share * share);
     let bins = binned_power(communicator, &contrasts, cells, width, (options, shot_noise.unwrap_or(0.0)));
     Ok(bins.map(|bins| PowerSpectrum {
         redshift: part.header().redshift(),
@@ -231,6 +232,15 @@ fn contrast(communicator: &Communicator, mut density: Array3<f64>) -> Result<(Ar
 /// Particles of a rank in one message.
 const SENT: usize = 1 << 22;
 
+/// A particle on its way to the mesh.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Deposited {
+    position: [u32; 3],
+    /// Mass in units of class 0.
+    weight: u32,
+}
+
 /// The cloud-in-cell density of all particles on this rank's [`planes`] of a mesh, `[planes, j, i]`: collective.
 fn particle_slab_by(
     communicator: &Communicator,
@@ -239,23 +249,33 @@ fn particle_slab_by(
     width: f64,
 ) -> Result<Array3<f64>, AnalysisError> {
     let particles = part.particles()?;
+    let stated = part.header().dark_matter.unwrap_or_else(|| particles.header());
+    let unit = stated.weight_unit();
     let (rank, ranks) = (communicator.rank(), communicator.size());
     let own = planes(cells[2], rank, ranks);
     let weights: Vec<AtomicU64> = (0..own.len() * cells[1] * cells[0]).map(|_| AtomicU64::new(0)).collect();
-    let position = |n: usize| particles.position.each_ref().map(|column| column[n]);
-    let deposit = |position: [u32; 3]| {
-        let cloud: [Cloud; 3] = std::array::from_fn(|a| Cloud::new(position[a], cells[a] as u32));
+    let overflow = AtomicBool::new(false);
+    let particle = |n: usize| Deposited {
+        position: particles.position.each_ref().map(|column| column[n]),
+        weight: unit.of(particles.id[n]) as u32,
+    };
+    let deposit = |Deposited { position, weight: mass }: Deposited| {
+        let cloud: [Cloud; 3] = std::array::from_fn(|a| Cloud::with_bits(position[a], cells[a] as u32, unit.bits()));
         for corner in 0..8 {
             let [x, y, z] = std::array::from_fn(|a| cell_of_cloud(&cloud[a], corner >> a & 1, cells[a]));
-            let weight = (0..3).map(|a| u64::from(cloud[a].weights[corner >> a & 1])).product();
+            let weight: u64 = (0..3).map(|a| u64::from(cloud[a].weights[corner >> a & 1])).product();
             if own.contains(&z) {
                 // integers have no order
-                weights[((z - own.start) * cells[1] + y) * cells[0] + x].fetch_add(weight, Ordering::Relaxed);
+                let cell = &weights[((z - own.start) * cells[1] + y) * cells[0] + x];
+                let weight = u64::from(mass) * weight;
+                if cell.fetch_add(weight, Ordering::Relaxed).checked_add(weight).is_none() {
+                    overflow.store(true, Ordering::Relaxed);
+                }
             }
         }
     };
     if ranks == 1 {
-        (0..particles.len()).into_par_iter().for_each(|n| deposit(position(n)));
+        (0..particles.len()).into_par_iter().for_each(|n| deposit(particle(n)));
     } else {
         let rank_of_plane: Vec<usize> =
             (0..ranks).flat_map(|rank| planes(cells[2], rank, ranks).map(move |_| rank)).collect();
@@ -263,17 +283,21 @@ fn particle_slab_by(
         for first in (0..most).step_by(SENT) {
             let mut to = vec![Vec::new(); ranks];
             for n in first..particles.len().min(first + SENT) {
-                let cloud = Cloud::new(particles.position[2][n], cells[2] as u32);
+                let cloud = Cloud::with_bits(particles.position[2][n], cells[2] as u32, unit.bits());
                 let [lower, upper] = [0, 1].map(|side| rank_of_plane[cell_of_cloud(&cloud, side, cells[2])]);
-                to[lower].push(position(n));
+                to[lower].push(particle(n));
                 if upper != lower {
-                    to[upper].push(position(n));
+                    to[upper].push(particle(n));
                 }
             }
-            exchange(communicator, to).par_iter().flatten().for_each(|&position| deposit(position));
+            exchange(communicator, to).par_iter().flatten().for_each(|&particle| deposit(particle));
         }
     }
-    let unit = particles.density_of_weight(width);
+    if communicator.any(overflow.into_inner()) {
+        let reason = "must be finer: the dark matter of a cell exceeds 64 bits";
+        return Err(AnalysisError::option("level", format!("{cells:?} cells"), reason));
+    }
+    let unit = stated.density_of_weight(width);
     let density = weights.into_par_iter().map(|weight| unit * weight.into_inner() as f64).collect();
     Ok(Array3::from_shape_vec([own.len(), cells[1], cells[0]], density).expect("as many values as cells"))
 }
@@ -403,7 +427,7 @@ impl Record for PowerSpectrum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, gas, random_particles, with_particles};
+    use crate::fixture::{Fixture, gas, heavy_and_light, random_particles, with_particles};
     use comove_sim::HostParticles;
 
     /// Mean of cos(k·x + phase) over a cell of width h at x is Π sinc(k_i h/2) times its value at the centre; the
@@ -532,6 +556,22 @@ mod tests {
         );
     }
 
+    /// A particle of class 1 has the power of eight of class 0 at its place; shot noise is that of unequal masses.
+    #[test]
+    fn heavy_particles_count_by_their_mass() {
+        let both = heavy_and_light(random_particles(999, [1.0; 3], 6));
+        let options = PowerOptions { species: Species::DarkMatter, ..PowerOptions::default() };
+        let [heavy, light] = both
+            .map(|particles| with_particles(Fixture::uniform(1.0).build(), particles))
+            .map(|snapshot| power_spectrum(&snapshot, &options).unwrap());
+        for (heavy, light) in heavy.bins.iter().zip(&light.bins) {
+            assert_eq!((heavy.power_mpc3_h3, heavy.modes), (light.power_mpc3_h3, light.modes));
+        }
+        // 666 particles of mass 1, 333 of mass 8
+        let noise = (666.0 + 333.0 * 64.0) / f64::powi(666.0 + 333.0 * 8.0, 2);
+        assert!((heavy.shot_noise_mpc3_h3.unwrap() / noise - 1.0).abs() < 1e-12);
+    }
+
     /// Random particles have the power of their shot noise in every bin up to the Nyquist wave number, deconvolved or not;
     /// subtracted, nothing remains, and beside smooth gas their share counts.
     #[test]
@@ -539,7 +579,9 @@ mod tests {
         let count = 40_000;
         let mut snapshot = with_particles(Fixture::uniform(1.0).build(), random_particles(count, [1.0; 3], 5));
         // a third of the matter is gas
-        snapshot.state.particles.as_mut().unwrap().particle_mass = 2.0 / count as f64;
+        let particles = snapshot.state.particles.as_mut().unwrap();
+        particles.particle_mass = 2.0 / count as f64;
+        snapshot.header.dark_matter = Some(particles.header());
         for (species, share) in [(Species::DarkMatter, 1.0f64), (Species::Matter, 2.0 / 3.0)] {
             for deconvolve in [true, false] {
                 let options = PowerOptions { species, deconvolve, ..PowerOptions::default() };

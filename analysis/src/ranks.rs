@@ -14,6 +14,7 @@ use crate::part::Part;
 use crate::power_spectrum::{Bins, PowerOptions, Species, power_spectrum_by};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::kernels::point::particle::id_of_class;
 use comove_sim::parallel::Communicator;
 use comove_sim::snapshot::{Pieces, SnapshotPart};
 use comove_sim::{HostParticles, HostState, Key, Octree, Snapshot};
@@ -84,7 +85,10 @@ fn with_dark_matter(fixture: &Fixture) -> Snapshot {
     places
         .extend((0..6000).map(|_| (lengths.map(|length| length * random.unit()), [0, 1, 2].map(|_| random.normal()))));
     let mass = 0.84 * lengths.iter().product::<f64>() / places.len() as f64;
-    let particles = particles_at(places, lengths, mass).in_file_order(&snapshot.state.tree);
+    let mut particles = particles_at(places, lengths, mass);
+    // a few of eight times the mass
+    particles.id.iter_mut().step_by(50).for_each(|id| *id = id_of_class(1, *id).expect("a small number"));
+    let particles = particles.in_file_order(&snapshot.state.tree);
     // denser where the gas is, and nowhere equally dense
     let fluid = snapshot.state.fluid.chunks_exact(GROUP_VALUES);
     let density = fluid.flat_map(|group| &group[DENSITY * GROUP_CELLS..][..GROUP_CELLS]);

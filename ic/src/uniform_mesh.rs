@@ -102,15 +102,6 @@ impl UniformMesh {
         ordered_sum_of_ranks(communicator, self.cell_count(), f) / (plane * self.cells[2]) as f64
     }
 
-    /// Number of particles of all ranks: collective.
-    pub fn particle_count(&self, communicator: &Communicator) -> u64 {
-        match &self.dark_matter {
-            None => 0,
-            Some(DarkMatter::Lattice(_)) => self.cells.iter().map(|&n| n as u64).product(),
-            Some(DarkMatter::Set(set)) => set.total(communicator),
-        }
-    }
-
     /// Takes the particles, in a box of these lengths and with this mass each; of a rank among others those of its
     /// planes or rows.
     pub fn take_particles(&mut self, box_lengths: [f64; 3], particle_mass: f64) -> Option<HostParticles> {

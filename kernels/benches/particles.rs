@@ -2,7 +2,8 @@
 //! drift, mass in cells, density of matter, kick, half a drift, sort. Particles move by up to half a cell a step.
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
-use comove_kernels::particles::{self, COLUMNS, Particles};
+use comove_kernels::particles::{self, COLUMNS, Overflow, Particles};
+use comove_kernels::point::particle::WeightUnit;
 use comove_kernels::{Buffer, Device, GroupLocator, LevelTopology};
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -32,6 +33,7 @@ struct Case {
     tables: LevelTopology,
     particles: Particles,
     mass: Buffer<u64>,
+    overflow: Overflow,
     density: Buffer<f32>,
     fluid: Buffer<f32>,
     potential: Buffer<f32>,
@@ -59,6 +61,7 @@ impl Case {
             tables: LevelTopology { slots: slots.into(), ..LevelTopology::default() },
             particles: Particles::from_host(&device, columns).expect("room"),
             mass: Buffer::zeros(&device, COUNT).expect("room"),
+            overflow: Overflow::none(&device).expect("room"),
             density: zeros(COUNT),
             fluid: zeros(GROUPS * GROUP_VALUES),
             potential: zeros(COUNT),
@@ -75,14 +78,15 @@ impl Case {
     }
 
     fn deposit(&mut self) {
-        let Self { device, locator, tables, particles, mass, density, fluid, .. } = self;
+        let Self { device, locator, tables, particles, mass, overflow, density, fluid, .. } = self;
         particles::deposit(
             device,
             locator,
             (0, tables),
             particles,
             &[particles::Part { range: 0..COUNT, level: 0, factors: [0.0; 3] }],
-            mass,
+            WeightUnit::default(),
+            (mass, overflow),
         );
         particles::matter_density(device, tables, mass, 1e-12, Some(fluid), density);
     }

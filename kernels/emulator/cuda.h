@@ -135,6 +135,9 @@ inline unsigned atomicMin(unsigned *at, unsigned value) {
 inline unsigned atomicMax(unsigned *at, unsigned value) {
     return replaced(at, [=](unsigned old) { return old > value ? old : value; });
 }
+inline unsigned long long atomicMax(unsigned long long *at, unsigned long long value) {
+    return replaced(at, [=](unsigned long long old) { return old > value ? old : value; });
+}
 inline unsigned atomicOr(unsigned *at, unsigned value) {
     return replaced(at, [=](unsigned old) { return old | value; });
 }

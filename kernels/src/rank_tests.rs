@@ -200,7 +200,7 @@ fn flags<T: Real>(
         },
     };
     let mut masks = vec![0; tables.len() * OCTANTS];
-    flag(device, tables, &coordinates, Some(fluid), None, &criteria, 2, &mut masks);
+    flag(device, tables, &coordinates, Some(fluid), None, None, &criteria, 2, &mut masks);
     masks
 }
 

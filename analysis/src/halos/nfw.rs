@@ -7,7 +7,7 @@
 //! ```
 //!
 //! and c = R/r_s is where Σ ln p is largest. There is no binning to choose (bins in ln r below only save time) and each
-//! particle weighs the same. Radii below r_min, where forces are softened, are left out.
+//! particle counts by its mass. Radii below r_min, where forces are softened, are left out.
 
 /// Particles that a fit needs.
 const LEAST: usize = 100;
@@ -16,29 +16,30 @@ const RANGE: [f64; 2] = [0.5, 100.0];
 /// Bins in ln r.
 const BINS: usize = 512;
 
-/// c of particles at these radii, of which those between `r_min` and `radius` count; none with fewer than 100 of them, with
+/// c of particles with these radii and masses, of which those between `r_min` and `radius` count; none with fewer than 100 of them, with
 /// `r_min` above a quarter of `radius`, or where no profile fits best.
-pub(crate) fn concentration(radii: impl Iterator<Item = f64>, r_min: f64, radius: f64) -> Option<f64> {
+pub(crate) fn concentration(particles: impl Iterator<Item = (f64, f64)>, r_min: f64, radius: f64) -> Option<f64> {
     if r_min.is_nan() || r_min > 0.25 * radius {
         return None;
     }
     // without softening a thousandth of the radius keeps the logarithm
     let r_min = r_min.max(1e-3 * radius);
     let width = (radius / r_min).ln() / BINS as f64;
-    let mut counts = [0.0; BINS];
-    for r in radii.filter(|r| (r_min..radius).contains(r)) {
-        counts[(((r / r_min).ln() / width) as usize).min(BINS - 1)] += 1.0;
+    let (mut masses, mut number) = ([0.0; BINS], 0);
+    for (r, mass) in particles.filter(|(r, _)| (r_min..radius).contains(r)) {
+        masses[(((r / r_min).ln() / width) as usize).min(BINS - 1)] += mass;
+        number += 1;
     }
-    let all: f64 = counts.iter().sum();
-    if all < LEAST as f64 {
+    if number < LEAST {
         return None;
     }
+    let all: f64 = masses.iter().sum();
     // in units of the radius
-    let bins: Vec<(f64, f64)> = counts
+    let bins: Vec<(f64, f64)> = masses
         .iter()
         .enumerate()
-        .filter(|(_, count)| **count > 0.0)
-        .map(|(n, count)| (r_min / radius * ((n as f64 + 0.5) * width).exp(), *count / all))
+        .filter(|(_, mass)| **mass > 0.0)
+        .map(|(n, mass)| (r_min / radius * ((n as f64 + 0.5) * width).exp(), *mass / all))
         .collect();
     let mu = |x: f64| x.ln_1p() - x / (1.0 + x);
     let likelihood = |ln_c: f64| {
@@ -76,6 +77,11 @@ fn maximum(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// Of particles of mass 1.
+    fn of_radii(radii: impl Iterator<Item = f64>, r_min: f64) -> Option<f64> {
+        concentration(radii.map(|r| (r, 1.0)), r_min, 1.0)
+    }
+
     /// Radii that follow the profile exactly give its concentration back, with the core cut out and without.
     #[test]
     fn radii_of_a_profile_give_its_concentration() {
@@ -94,7 +100,7 @@ mod tests {
                 })
                 .collect();
             for r_min in [0.0, 0.05, 0.2] {
-                let found = concentration(radii.iter().copied(), r_min, 1.0).unwrap();
+                let found = of_radii(radii.iter().copied(), r_min).unwrap();
                 assert!((found / c - 1.0).abs() < 0.01, "{c} {r_min}: {found}");
             }
         }
@@ -104,8 +110,8 @@ mod tests {
     #[test]
     fn what_cannot_be_fitted_has_none() {
         let ball: Vec<f64> = (1..2000).map(|n| (f64::from(n) / 2000.0).cbrt()).collect();
-        assert_eq!(concentration(ball.iter().copied(), 0.05, 1.0), None);
-        assert_eq!(concentration(ball.iter().copied(), 0.3, 1.0), None);
-        assert_eq!(concentration((1..90).map(|n| f64::from(n) / 90.0), 0.01, 1.0), None);
+        assert_eq!(of_radii(ball.iter().copied(), 0.05), None);
+        assert_eq!(of_radii(ball.iter().copied(), 0.3), None);
+        assert_eq!(of_radii((1..90).map(|n| f64::from(n) / 90.0), 0.01), None);
     }
 }

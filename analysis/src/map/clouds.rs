@@ -22,7 +22,7 @@ const NEIGHBOURS: usize = 32;
 const REACH: f64 = 1.5;
 /// Clouds in memory.
 const AT_ONCE: usize = 1 << 20;
-/// Unit of the integers: the mass of a particle is 2⁶².
+/// Unit of the integers: the mass of a particle of class 0 is 2⁶².
 const WHOLE: f64 = (1u64 << 62) as f64;
 
 /// A particle in code length.
@@ -34,6 +34,8 @@ struct Cloud {
     width: f64,
     /// Share of its mass within the depth of the window.
     inside: f64,
+    /// In units of class 0.
+    mass: i128,
 }
 
 /// The mass of all particles in this rank's rows of pixels, from below: collective. Each rank deposits its own particles in
@@ -61,7 +63,7 @@ pub(super) fn masses_by(
         let center = window.frame.map(|axis| position[axis]);
         let mut inside = 0.0;
         depth.shares(center[2], width, 0..1, |_, shares| inside += shares[0]);
-        (inside > 0.0).then_some(Cloud { center, width, inside })
+        (inside > 0.0).then_some(Cloud { center, width, inside, mass: tree.mass(n).into() })
     };
     let mut masses = vec![0i128; columns * rows];
     let most = communicator.max(tree.len() as f64) as usize;
@@ -71,7 +73,7 @@ pub(super) fn masses_by(
         let clouds: Vec<Option<Cloud>> = some.into_par_iter().zip(distances).map(cloud).collect();
         masses.par_chunks_mut(BAND * columns).enumerate().for_each(|(n, band)| {
             let own = n * BAND..n * BAND + band.len() / columns;
-            for Cloud { center, width, inside } in clouds.iter().flatten() {
+            for Cloud { center, width, inside, mass } in clouds.iter().flatten() {
                 up.shares(center[1], *width, own.clone(), |first_row, heights| {
                     across.shares(center[0], *width, 0..columns, |first, widths| {
                         for (row, height) in heights.iter().enumerate() {
@@ -81,7 +83,7 @@ pub(super) fn masses_by(
                             pixels
                                 .iter_mut()
                                 .zip(widths)
-                                .for_each(|(sum, share)| *sum += i128::from((of_row * share) as i64));
+                                .for_each(|(sum, share)| *sum += mass * i128::from((of_row * share) as i64));
                         }
                     });
                 });

@@ -8,6 +8,7 @@ use crate::messages::exchange;
 use crate::part::Part;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
+use comove_sim::kernels::point::particle::{class_of, mass_of_class};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -21,9 +22,17 @@ const ASKED: usize = 1 << 16;
 /// Positions along an axis: 2³².
 const POSITIONS: f64 = 4_294_967_296.0;
 
+/// A particle of the tree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    position: [u32; 3],
+    /// In units of class 0.
+    mass: u32,
+}
+
 /// Particles in the order of the tree.
 pub(super) struct Neighbours {
-    positions: Vec<[u32; 3]>,
+    points: Vec<Point>,
     /// Code length of a step of position along each axis.
     unit: [f64; 3],
     periodic: [bool; 3],
@@ -63,12 +72,15 @@ impl Cell {
 impl Neighbours {
     /// The tree of particles in a box of these lengths.
     pub(super) fn new(particles: &HostParticles, lengths: [f64; 3], periodic: [bool; 3]) -> Self {
-        let position = |n: usize| particles.position.each_ref().map(|column| column[n]);
-        let mut positions: Vec<[u32; 3]> = (0..particles.len()).map(position).collect();
+        let point = |n: usize| Point {
+            position: particles.position.each_ref().map(|column| column[n]),
+            mass: mass_of_class(class_of(particles.id[n])),
+        };
+        let mut points: Vec<Point> = (0..particles.len()).map(point).collect();
         let unit = lengths.map(|length| length / POSITIONS);
-        let whole = Self::whole(positions.len());
-        sort(&mut positions, &whole, unit);
-        Self { positions, unit, periodic }
+        let whole = Self::whole(points.len());
+        sort(&mut points, &whole, unit);
+        Self { points, unit, periodic }
     }
 
     fn whole(count: usize) -> Cell {
@@ -77,12 +89,17 @@ impl Neighbours {
 
     /// How many particles there are.
     pub(super) fn len(&self) -> usize {
-        self.positions.len()
+        self.points.len()
+    }
+
+    /// Mass of a particle in units of class 0.
+    pub(super) fn mass(&self, particle: usize) -> u32 {
+        self.points[particle].mass
     }
 
     /// The position of a particle in code length.
     pub(super) fn position(&self, particle: usize) -> [f64; 3] {
-        std::array::from_fn(|axis| f64::from(self.positions[particle][axis]) * self.unit[axis])
+        std::array::from_fn(|axis| f64::from(self.points[particle].position[axis]) * self.unit[axis])
     }
 
     /// Distances of particles of this rank to the `K`-th nearest particle of all ranks, counting themselves; to the farthest
@@ -93,7 +110,7 @@ impl Neighbours {
         part: &Part,
         particles: Range<usize>,
     ) -> Vec<f64> {
-        let position = |n: usize| self.positions[n];
+        let position = |n: usize| self.points[n].position;
         if communicator.size() == 1 {
             return particles
                 .into_par_iter()
@@ -147,13 +164,13 @@ impl Neighbours {
 
     fn search<const K: usize>(&self, cell: &Cell, of: [u32; 3], nearest: &mut Nearest<K>) {
         if cell.particles.len() <= LEAF {
-            self.positions[cell.particles.clone()]
+            self.points[cell.particles.clone()]
                 .iter()
-                .for_each(|other| nearest.add(self.to_cell(of, *other, *other)));
+                .for_each(|other| nearest.add(self.to_cell(of, other.position, other.position)));
             return;
         }
         let axis = cell.longest(self.unit);
-        let median = self.positions[cell.middle()];
+        let median = self.points[cell.middle()].position;
         nearest.add(self.to_cell(of, median, median));
         let mut halves = cell.halves(axis, median[axis]).map(|half| (self.to_cell(of, half.low, half.high), half));
         if halves[1].0 < halves[0].0 {
@@ -182,16 +199,17 @@ impl Neighbours {
 }
 
 /// Sorts the particles of a cell as the tree has them.
-fn sort(positions: &mut [[u32; 3]], cell: &Cell, unit: [f64; 3]) {
-    if positions.len() <= LEAF {
-        positions.sort_unstable();
+fn sort(points: &mut [Point], cell: &Cell, unit: [f64; 3]) {
+    if points.len() <= LEAF {
+        points.sort_unstable();
         return;
     }
-    let (axis, middle) = (cell.longest(unit), positions.len() / 2);
-    // the other coordinates break ties, so that the halves do not depend on the order of the input
-    positions.select_nth_unstable_by_key(middle, |p| [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3]]);
-    let [first, second] = cell.halves(axis, positions[middle][axis]);
-    let (below, above) = positions.split_at_mut(middle);
+    let (axis, middle) = (cell.longest(unit), points.len() / 2);
+    // the other coordinates and the mass break ties, so that the halves do not depend on the order of the input
+    let key = |Point { position: p, mass }: &Point| [p[axis], p[(axis + 1) % 3], p[(axis + 2) % 3], *mass];
+    points.select_nth_unstable_by_key(middle, key);
+    let [first, second] = cell.halves(axis, points[middle].position[axis]);
+    let (below, above) = points.split_at_mut(middle);
     let above = &mut above[1..];
     match below.len() > PARALLEL {
         true => _ = rayon::join(|| sort(below, &first, unit), || sort(above, &second, unit)),
@@ -249,7 +267,7 @@ mod tests {
     use crate::fixture::random_particles;
 
     fn distance<const K: usize>(tree: &Neighbours, particle: usize) -> f64 {
-        tree.nearest::<K>(tree.positions[particle], f64::INFINITY).farthest()
+        tree.nearest::<K>(tree.points[particle].position, f64::INFINITY).farthest()
     }
 
     /// Of random particles, clumps and coincident ones, across faces that are periodic and not across others.

@@ -79,7 +79,7 @@ fn flagged(
     let matter =
         (!matter.is_empty()).then(|| Buffer::from_host(&device, matter)).transpose().map_err(SimError::from)?;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, Some(&fluid), matter.as_ref(), 1.0);
+    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, Some(&fluid), matter.as_ref(), None, 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
@@ -122,7 +122,7 @@ mod tests {
                 clock: &Clock::new(1.0, 0.0, None),
                 mean_density: 1.0,
                 gas_share: 1.0,
-                particle_mass: 0.0,
+                dark_matter: None,
                 root_cell_width: 1.0,
                 eos: Eos::new(parameters.gamma),
             };

@@ -92,7 +92,7 @@ pub fn restrict(
     let has_gas = mesh.has_gas(communicator);
     let width = root_cell_width * (1.0 / f64::from(1u32 << level));
     let particles = particles(communicator, &mut mesh, has_gas, width, clock)?;
-    let particle_mass = particles.as_ref().map(|particles| particles.particle_mass);
+    let dark_matter = particles.as_ref().map(|particles| particles.header_of_all(communicator));
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
     let placed = |tree: &Octree| match ranks {
@@ -124,10 +124,9 @@ pub fn restrict(
     progress("refinement", 0.4);
     let eos = parameters.eos();
     // beside dark matter the mean of all matter is 1
-    let gas_share = if particle_mass.is_some() { before.mass } else { 1.0 };
+    let gas_share = if dark_matter.is_some() { before.mass } else { 1.0 };
     let mean_density = before.mass / gas_share;
-    let particle_mass = particle_mass.unwrap_or(0.0);
-    let context = RefinementContext { parameters, clock, mean_density, gas_share, particle_mass, root_cell_width, eos };
+    let context = RefinementContext { parameters, clock, mean_density, gas_share, dark_matter, root_cell_width, eos };
     let kept = kept_groups((communicator, layers), &levels, root, &context)?;
     let tree = Octree::with_groups(root, periodic, kept);
     progress("octree", 0.5);

@@ -146,6 +146,7 @@ fn run(communicator: Communicator, path: &Path, precision: Precision, ic: &Gauss
         dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
             particles: ic.cells.iter().map(|&n| n as u64).product(),
             particle_mass: own.particle_mass,
+            heavier: Default::default(),
         }),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };

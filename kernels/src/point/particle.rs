@@ -1,18 +1,98 @@
-//! A particle: where it is, and how its mass is shared among cells (cloud in cell, Hockney & Eastwood 1988).
+//! A particle: where it is, its mass, and how this is shared among cells (cloud in cell, Hockney & Eastwood 1988).
 //!
-//! Positions are fractions of the box in units of 2⁻³², so they are periodic by overflow and equally fine everywhere.
+//! Positions are fractions of the box in units of 2⁻³², so they are periodic by overflow and equally fine everywhere. Bits 60
+//! to 62 of an identity are the particle's mass class: class c has 8ᶜ times the mass of class 0. A zoom simulation with coarser
+//! lattices of particles around its region thus needs no column of masses. Identities stay positive as signed numbers.
 
-/// Bits of a weight along one axis.
+/// Bits of a weight along one axis, where no particle is heavier than class 2.
 pub const WEIGHT_BITS: u32 = 14;
 
 /// The weights of a particle's eight cells together: a cell of 64 bits holds the mass of four million particles.
 pub const WHOLE: u64 = 1 << (3 * WEIGHT_BITS);
 
+/// Mass classes of particles.
+pub const CLASSES: usize = 8;
+
+/// Position of the class in an identity.
+const CLASS_SHIFT: u32 = 60;
+
+/// Bits of a weight along one axis and three times the heaviest class together: a cell of 64 bits holds the mass of at least
+/// 2¹⁶ particles of the heaviest class.
+const HEAVIEST_BITS: u32 = 16;
+
 /// Half a cell, in the units of [`Cloud`]'s arithmetic.
 const HALF: u32 = 1 << 31;
 
-/// Half of the weights along one axis.
-const HALF_WEIGHT: u32 = 1 << (WEIGHT_BITS - 1);
+/// The mass class of the particle with this identity, 0 to 7.
+#[inline(always)]
+pub const fn class_of(id: u64) -> usize {
+    (id >> CLASS_SHIFT) as usize & (CLASSES - 1)
+}
+
+/// The identity of a particle of a class; none for a class above 7 or a number of 2⁶⁰ or more.
+pub const fn id_of_class(class: usize, number: u64) -> Option<u64> {
+    if class < CLASSES && number >> CLASS_SHIFT == 0 { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
+}
+
+/// Mass of a particle of a class in units of class 0: 8ᶜ.
+#[inline(always)]
+pub const fn mass_of_class(class: usize) -> u32 {
+    1 << (3 * class)
+}
+
+/// Unit of the integers that hold the mass in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct WeightUnit {
+    /// Bits of a weight along one axis, at least 2.
+    bits: u32,
+    /// Weight of a particle of each class, in weights of class 0.
+    of_class: [u32; CLASSES],
+}
+
+impl WeightUnit {
+    /// For masses up to those of a class: 14 bits along an axis for classes 0 to 2, one bit fewer for each further class.
+    pub const fn for_heaviest(class: usize) -> Self {
+        let left = HEAVIEST_BITS - class as u32;
+        let bits = if left < WEIGHT_BITS { left } else { WEIGHT_BITS };
+        let mut of_class = [0; CLASSES];
+        let mut class = 0;
+        while class < CLASSES {
+            of_class[class] = mass_of_class(class);
+            class += 1;
+        }
+        Self { bits, of_class }
+    }
+
+    /// For the number of particles of class 0; heavier ones have no weight.
+    pub const fn of_lightest() -> Self {
+        Self { bits: WEIGHT_BITS, of_class: [1, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    /// Bits of a weight along one axis.
+    #[inline(always)]
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// The weights of the eight cells of a particle of class 0 together.
+    pub const fn whole(&self) -> u64 {
+        1 << (3 * self.bits)
+    }
+
+    /// Weight of the particle with this identity, in weights of class 0.
+    #[inline(always)]
+    pub const fn of(&self, id: u64) -> u64 {
+        self.of_class[class_of(id)] as u64
+    }
+}
+
+/// Class 0 alone.
+impl Default for WeightUnit {
+    fn default() -> Self {
+        Self::for_heaviest(0)
+    }
+}
 
 /// The two cells along an axis that a particle's mass is shared between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,20 +101,26 @@ pub struct Cloud {
     pub cell: u32,
     /// From that cell to the lower of the two: −1 or 0.
     pub lower: i32,
-    /// Weights of the lower and of the upper one, together 2¹⁴.
+    /// Weights of the lower and of the upper one, together 2 to the number of their bits.
     pub weights: [u32; 2],
 }
 
 impl Cloud {
-    /// Of a particle at `position`, on a lattice of `cells` cells.
+    /// Of a particle at `position`, on a lattice of `cells` cells, with weights of [`WEIGHT_BITS`] bits.
     #[inline(always)]
     pub fn new(position: u32, cells: u32) -> Self {
+        Self::with_bits(position, cells, WEIGHT_BITS)
+    }
+
+    /// The same with weights of so many bits, 1 to 31.
+    #[inline(always)]
+    pub fn with_bits(position: u32, cells: u32, bits: u32) -> Self {
         let scaled = u64::from(position) * u64::from(cells);
         let (cell, within) = ((scaled >> 32) as u32, scaled as u32);
         let above = u64::from(within.wrapping_add(HALF));
         // to the nearest
-        let upper = ((above + (1 << (31 - WEIGHT_BITS))) >> (32 - WEIGHT_BITS)) as u32;
-        Self { cell, lower: if within < HALF { -1 } else { 0 }, weights: [(1 << WEIGHT_BITS) - upper, upper] }
+        let upper = ((above + (1 << (31 - bits))) >> (32 - bits)) as u32;
+        Self { cell, lower: if within < HALF { -1 } else { 0 }, weights: [(1 << bits) - upper, upper] }
     }
 
     /// The same mass in the cells of a level that is coarser by so many.
@@ -53,22 +139,23 @@ impl Cloud {
 pub struct WideCloud {
     /// The cell that the particle is in.
     pub cell: u32,
-    /// Weights of the cell before, of this one, and of the one behind, together 2¹⁴: those of a coarse cell are those of its
-    /// halves.
+    /// Weights of the cell before, of this one, and of the one behind, together 2 to the number of their bits: those of a coarse
+    /// cell are those of its halves.
     pub weights: [u32; 3],
 }
 
 impl WideCloud {
-    /// Of a particle at `position`, on a lattice of `cells` cells.
+    /// Of a particle at `position`, on a lattice of `cells` cells, with weights of so many bits.
     #[inline(always)]
-    pub fn new(position: u32, cells: u32) -> Self {
-        let Cloud { lower, weights: [below, above], .. } = Cloud::new(position, cells / 2);
+    pub fn with_bits(position: u32, cells: u32, bits: u32) -> Self {
+        let Cloud { lower, weights: [below, above], .. } = Cloud::with_bits(position, cells / 2, bits);
         let cell = ((u64::from(position) * u64::from(cells)) >> 32) as u32;
+        let half = 1 << (bits - 1);
         let (before, behind) = match lower {
-            -1 => (below, above - HALF_WEIGHT),
-            _ => (below - HALF_WEIGHT, above),
+            -1 => (below, above - half),
+            _ => (below - half, above),
         };
-        Self { cell, weights: [before, HALF_WEIGHT, behind] }
+        Self { cell, weights: [before, half, behind] }
     }
 }
 
@@ -100,16 +187,16 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_a_cloud_in_cell() {
-        for cells in [16, 48, 1 << 20] {
+        for (cells, bits) in [16, 48, 1 << 20].into_iter().flat_map(|cells| [(cells, WEIGHT_BITS), (cells, 9)]) {
             for n in 0..1000u32 {
                 let position = n.wrapping_mul(0x9E37_79B9);
-                let cloud = Cloud::new(position, cells);
+                let cloud = Cloud::with_bits(position, cells, bits);
                 let x = f64::from(position) * 2f64.powi(-32) * f64::from(cells);
                 assert_eq!(f64::from(cloud.cell), x.floor());
-                assert_eq!(cloud.weights[0] + cloud.weights[1], 1 << WEIGHT_BITS);
+                assert_eq!(cloud.weights[0] + cloud.weights[1], 1 << bits);
                 let lower = f64::from(cloud.cell) + f64::from(cloud.lower) + 0.5;
-                let upper = f64::from(cloud.weights[1]) / f64::from(1 << WEIGHT_BITS);
-                assert!((x - lower - upper).abs() <= 0.5 / f64::from(1 << WEIGHT_BITS), "{position} of {cells}");
+                let upper = f64::from(cloud.weights[1]) / f64::from(1 << bits);
+                assert!((x - lower - upper).abs() <= 0.5 / f64::from(1 << bits), "{position} of {cells}");
             }
         }
         // at a centre one cell has it all
@@ -118,16 +205,16 @@ mod tests {
 
     #[test]
     fn a_cloud_weighs_the_same_on_all_levels() {
-        for n in 0..1000u32 {
+        for (n, bits) in (0..1000u32).flat_map(|n| [(n, WEIGHT_BITS), (n, 9)]) {
             let position = n.wrapping_mul(0x9E37_79B9);
             let cells = 48;
-            let own = Cloud::new(position, cells);
+            let own = Cloud::with_bits(position, cells, bits);
             let of = |cell: i32| {
                 (0..2)
                     .map(|i| if own.cell as i32 + own.lower + i == cell { own.weights[i as usize] } else { 0 })
                     .sum::<u32>()
             };
-            let wide = WideCloud::new(position, 2 * cells);
+            let wide = WideCloud::with_bits(position, 2 * cells, bits);
             for cell in -1..=cells as i32 {
                 let halves = |half: i32| match half - wide.cell as i32 {
                     step @ -1..=1 => wide.weights[(step + 1) as usize],
@@ -146,6 +233,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Every class in its identity, and head-room for 2¹⁶ particles of the heaviest class in a cell.
+    #[test]
+    fn identities_have_a_class_and_units_have_head_room() {
+        assert_eq!((class_of(0), class_of(1 << 40), class_of((1 << 60) - 1)), (0, 0, 0));
+        for class in 0..CLASSES {
+            let id = id_of_class(class, 12_345).unwrap();
+            assert_eq!((class_of(id), id & !(7 << 60)), (class, 12_345));
+            let unit = WeightUnit::for_heaviest(class);
+            let heaviest = u128::from(unit.whole()) * u128::from(unit.of(id));
+            assert!(heaviest << 16 <= 1 << 64, "{class}");
+            assert!(unit.bits() >= 9 && (unit.bits() == WEIGHT_BITS) == (class <= 2), "{class}");
+            assert_eq!(unit.of(id), 8u64.pow(class as u32));
+        }
+        assert_eq!(WeightUnit::default().whole(), WHOLE);
+        assert_eq!((id_of_class(8, 1), id_of_class(1, 1 << 60)), (None, None));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::print;
 use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::moment::Moment;
+use comove_sim::kernels::point::particle::mass_of_class;
 use comove_sim::{Coordinates, Precision, Snapshot};
 use std::path::Path;
 
@@ -35,6 +36,9 @@ pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
         let mass = dark_matter.particle_mass * header.units().mass_msun_h();
         let unit = if header.cosmology.is_some() { format!(" of {mass:.4e} Msun/h") } else { String::new() };
         print(&format!("  dark matter: {} particles{unit}", dark_matter.particles))?;
+        for (n, count) in dark_matter.heavier.iter().enumerate().filter(|(_, count)| **count > 0) {
+            print(&format!("    {count} of them {} times as heavy", mass_of_class(n + 1)))?;
+        }
     }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
     for (level, (fraction, leaves)) in shares {

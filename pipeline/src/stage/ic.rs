@@ -16,7 +16,7 @@ use comove_ic::format::{comove_ic as mesh_file, files};
 use comove_ic::{Audit, Contents, GaussianIc, LengthUnit, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
-use comove_sim::{Coordinates, Cosmology, DarkMatterHeader, RunParameters, Snapshot, SnapshotHeader};
+use comove_sim::{Coordinates, Cosmology, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -278,11 +278,7 @@ pub(crate) fn place(
         eta: parameters.eta,
         precision: parameters.precision,
         fields: if audit.has_gas() { FieldSet::default() } else { FieldSet::without_gas() },
-        // on all processes together
-        dark_matter: state
-            .particles
-            .as_ref()
-            .map(|own| DarkMatterHeader { particles, particle_mass: own.particle_mass }),
+        dark_matter: particles,
         provenance: json!({}),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };

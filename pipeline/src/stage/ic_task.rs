@@ -4,7 +4,7 @@ use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::format::comove_ic as mesh_file;
 use comove_ic::{Audit, DarkMatter, IcError, UniformMesh, restrict};
 use comove_sim::parallel::{Communicator, collective_result};
-use comove_sim::{Clock, HostState, RunParameters};
+use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
 use std::path::Path;
 
 /// A mesh that was made.
@@ -66,7 +66,7 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
 }
 
 /// Puts a stored mesh on the octree of a run, averaged down to its root and thinned to what its criteria keep: each process
-/// some layers of groups along z, and its rows of particles that are on no lattice. With the number of all particles.
+/// some layers of groups along z, and its rows of particles that are on no lattice. With the header of all particles.
 /// Collective.
 pub(crate) fn place(
     communicator: &Communicator,
@@ -74,15 +74,15 @@ pub(crate) fn place(
     facts: &InitialFacts,
     parameters: &RunParameters,
     progress: &dyn Fn(&str, f64),
-) -> Result<(HostState, Audit, u64), IcError> {
+) -> Result<(HostState, Audit, Option<DarkMatterHeader>), IcError> {
     let stated = header(&facts.cosmology, facts.box_mpc_h, facts.z, facts.mean_molecular_weight, facts.gamma);
     progress("reading the mesh", 0.0);
     let (rank, ranks) = (communicator.rank(), communicator.size());
     let part = restrict::part(facts.cells, facts.level, rank, ranks)?;
     let mesh = collective_result(communicator, mesh_file::read(mesh, facts.cells, part, &stated))?;
-    let particles = mesh.particle_count(communicator);
     let clock = Clock::new(1.0 / (1.0 + facts.z), 0.0, Some(facts.cosmology));
     let (state, audit) =
         comove_ic::restrict(communicator, mesh, facts.level, facts.box_mpc_h, &clock, parameters, progress)?;
+    let particles = state.particles.as_ref().map(|own| own.header_of_all(communicator));
     Ok((state, audit, particles))
 }

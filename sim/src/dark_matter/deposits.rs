@@ -15,7 +15,7 @@ use crate::parallel::owners::Owners;
 use crate::parallel::remote_groups::RemoteGroups;
 use comove_kernels::layout::GROUP;
 use comove_kernels::messages::{Peer, Piece};
-use comove_kernels::particles::{add_weights, gather_weights};
+use comove_kernels::particles::{Overflow, add_weights, gather_weights};
 use comove_kernels::{Buffer, Device, DeviceTable, LevelTopology};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -139,10 +139,15 @@ impl Deposits {
 
 impl DepositLinks {
     /// Brings weights that were left in others' groups to their owners, which add them to their own: collective.
-    pub(super) fn exchange(&self, device: &Device, communicator: &Communicator, weights: &mut Buffer<u64>) {
+    pub(super) fn exchange(
+        &self,
+        device: &Device,
+        communicator: &Communicator,
+        (weights, overflow): (&mut Buffer<u64>, &mut Overflow),
+    ) {
         let sent = gather_weights(device, &self.send, weights);
         let received = from_peers(communicator, &self.peers, 1, &sent);
-        add_weights(device, &self.receive, &received, weights);
+        add_weights(device, &self.receive, &received, (weights, overflow));
     }
 }
 

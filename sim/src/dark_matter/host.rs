@@ -2,39 +2,96 @@
 
 use crate::error::SimError;
 use crate::mesh::{Key, OCTANT_OF_ROW, Octree};
+use crate::parallel::communicator::Communicator;
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use comove_kernels::particles::COLUMNS;
-use comove_kernels::point::particle::WHOLE;
+use comove_kernels::point::particle::{CLASSES, WeightUnit, class_of, mass_of_class};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Fractions of the box that a position counts.
 pub(super) const FRACTIONS: f64 = 4_294_967_296.0; // 2³²
 
-/// The density of a weight of 1 in a cell of this width, of particles of this mass.
-pub(super) fn density_of_weight(particle_mass: f64, width: f64) -> f64 {
-    particle_mass / (WHOLE as f64 * width.powi(3))
-}
-
 /// The dark matter of a snapshot, in its header.
+///
+/// Bits 60 to 62 of an identity are a particle's mass class ([`class_of`]): a particle of class c has 8ᶜ times the mass of one
+/// of class 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DarkMatterHeader {
-    /// How many particles.
+    /// Number of particles of all classes.
     pub particles: u64,
-    /// Mass of each: mean density · code length³.
+    /// Mass of a particle of class 0: mean density · code length³.
     pub particle_mass: f64,
+    /// Numbers of particles of classes 1 to 7; left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub heavier: [u64; CLASSES - 1],
 }
 
-/// Particles of one mass.
+fn is_zero(counts: &[u64; CLASSES - 1]) -> bool {
+    *counts == [0; CLASSES - 1]
+}
+
+impl DarkMatterHeader {
+    /// The highest class that has particles.
+    pub fn heaviest_class(&self) -> usize {
+        self.heavier.iter().rposition(|&count| count > 0).map_or(0, |n| n + 1)
+    }
+
+    /// Numbers of particles of each class.
+    fn counts(&self) -> [u64; CLASSES] {
+        let lightest = self.particles.saturating_sub(self.heavier.iter().sum());
+        std::array::from_fn(|class| if class == 0 { lightest } else { self.heavier[class - 1] })
+    }
+
+    /// The sum over all particles of a power of their mass in units of class 0.
+    fn sum_of_powers(&self, power: u32) -> u128 {
+        let mass = |class: usize| u128::from(mass_of_class(class)).pow(power);
+        self.counts().into_iter().enumerate().map(|(class, count)| u128::from(count) * mass(class)).sum()
+    }
+
+    /// Mass of all particles in units of class 0.
+    pub fn mass_in_class_0(&self) -> u64 {
+        self.sum_of_powers(1) as u64
+    }
+
+    /// Number of particles if all of the mass were in particles of the lightest class present.
+    pub fn number_if_lightest(&self) -> u64 {
+        let lightest = self.counts().iter().position(|&count| count > 0).unwrap_or(0);
+        self.mass_in_class_0() / u64::from(mass_of_class(lightest))
+    }
+
+    /// Mass of all particles: mean density · code length³.
+    pub fn mass(&self) -> f64 {
+        self.mass_in_class_0() as f64 * self.particle_mass
+    }
+
+    /// Number of equal particles with the same shot noise: (Σm)²/Σm².
+    pub fn effective_number(&self) -> f64 {
+        let mass = self.sum_of_powers(1) as f64;
+        mass / (self.sum_of_powers(2) as f64 / mass)
+    }
+
+    /// Unit of deposits, with head-room for the heaviest class.
+    pub fn weight_unit(&self) -> WeightUnit {
+        WeightUnit::for_heaviest(self.heaviest_class())
+    }
+
+    /// Density of a weight of 1 ([`DarkMatterHeader::weight_unit`]) in a cell of this width.
+    pub fn density_of_weight(&self, width: f64) -> f64 {
+        self.particle_mass / (self.weight_unit().whole() as f64 * width.powi(3))
+    }
+}
+
+/// Particles, of one or several masses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostParticles {
-    /// Mass of each: mean density · code length³.
+    /// Mass of a particle of class 0 ([`DarkMatterHeader`]): mean density · code length³.
     pub particle_mass: f64,
     /// Positions along x, y, z as fractions of the box in 2⁻³².
     pub position: [Vec<u32>; 3],
     /// Velocities ṽ = a v_pec/(100 km/s) along x, y, z.
     pub velocity: [Vec<f32>; 3],
-    /// What each is called.
+    /// Identities, with the mass class in bits 60 to 62.
     pub id: Vec<u64>,
 }
 
@@ -49,19 +106,32 @@ impl HostParticles {
         self.id.is_empty()
     }
 
-    /// What a header says of them.
+    /// Header for these particles.
     pub fn header(&self) -> DarkMatterHeader {
-        DarkMatterHeader { particles: self.len() as u64, particle_mass: self.particle_mass }
+        self.header_of_all(&Communicator::alone())
+    }
+
+    /// Header for the particles of all ranks: collective.
+    pub fn header_of_all(&self, communicator: &Communicator) -> DarkMatterHeader {
+        let count = |mut counts: [u64; CLASSES], &id: &u64| {
+            counts[class_of(id)] += 1;
+            counts
+        };
+        let add = |a: [u64; CLASSES], b: [u64; CLASSES]| std::array::from_fn(|class| a[class] + b[class]);
+        let mut counts = self.id.par_iter().fold(|| [0; CLASSES], count).reduce(|| [0; CLASSES], add);
+        communicator.sum(&mut counts);
+        let [_, heavier @ ..] = counts;
+        DarkMatterHeader { particles: counts.iter().sum(), particle_mass: self.particle_mass, heavier }
+    }
+
+    /// Mass of a particle: mean density · code length³.
+    pub fn mass(&self, particle: usize) -> f64 {
+        self.particle_mass * f64::from(mass_of_class(class_of(self.id[particle])))
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.len() * COLUMNS * size_of::<u32>()
-    }
-
-    /// The density of a weight of 1 in a cell of this width.
-    pub fn density_of_weight(&self, width: f64) -> f64 {
-        density_of_weight(self.particle_mass, width)
     }
 
     /// A position in code length along an axis of a box of that length.
@@ -174,6 +244,27 @@ impl HostParticles {
 mod tests {
     use super::*;
     use crate::mesh::PERIODIC;
+    use comove_kernels::point::particle::id_of_class;
+
+    /// Counts, masses and shot noise of several classes in closed form; the text of a single class has no `heavier`.
+    #[test]
+    fn headers_count_the_classes() {
+        let class = |class, number| id_of_class(class, number).unwrap();
+        let id = vec![0, 1, class(1, 2), class(3, 2), class(3, 3), 5];
+        let particles = HostParticles { particle_mass: 0.5, id, ..HostParticles::default() };
+        let header = particles.header();
+        assert_eq!((header.particles, header.heavier, header.heaviest_class()), (6, [1, 0, 2, 0, 0, 0, 0], 3));
+        assert_eq!((header.mass(), particles.mass(1), particles.mass(4)), (0.5 * 1035.0, 0.5, 256.0));
+        assert_eq!(header.effective_number(), 1035.0 / ((3.0 + 64.0 + 2.0 * 512f64.powi(2)) / 1035.0));
+        assert_eq!(header.number_if_lightest(), 1035);
+        let text = serde_json::to_string(&header).unwrap();
+        assert_eq!(serde_json::from_str::<DarkMatterHeader>(&text).unwrap(), header);
+        let one = HostParticles { particle_mass: 0.5, id: vec![1, 2, 7], ..HostParticles::default() }.header();
+        assert_eq!(serde_json::to_string(&one).unwrap(), r#"{"particles":3,"particle_mass":0.5}"#);
+        assert_eq!((one.effective_number(), one.weight_unit(), one.mass()), (3.0, WeightUnit::default(), 1.5));
+        let heavy = DarkMatterHeader { particles: 5, particle_mass: 1.0, heavier: [0, 4, 1, 0, 0, 0, 0] };
+        assert_eq!((heavy.number_if_lightest(), heavy.mass()), (4 + 8, 4.0 * 64.0 + 512.0));
+    }
 
     #[test]
     fn positions_come_back_from_lengths() {

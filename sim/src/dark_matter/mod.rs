@@ -12,7 +12,7 @@ pub use deposits::Deposits;
 pub(crate) use exchange::{Transfer, distribute, gather, locator};
 pub use host::{DarkMatterHeader, HostParticles};
 
-use host::{FRACTIONS, density_of_weight};
+use host::FRACTIONS;
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::error::{SimError, Strays};
@@ -23,7 +23,8 @@ use crate::parallel::exchange::Exchange;
 use crate::parallel::owners::Owners;
 use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
-use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
+use comove_kernels::particles::{self, COLUMNS, Overflow, Part, ParticleSums, Particles};
+use comove_kernels::point::particle::{WeightUnit, mass_of_class};
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -43,10 +44,8 @@ device_arrays! {
 #[derive(Debug)]
 pub struct DarkMatter<T> {
     particles: Particles,
-    /// How many all ranks have.
-    total: u64,
-    /// Mass of each: mean density · code length³.
-    particle_mass: f64,
+    /// Numbers and masses of the particles of all ranks.
+    all: DarkMatterHeader,
     locator: GroupLocator,
     /// The number of each level's first particle, and of them all.
     firsts: Vec<usize>,
@@ -59,8 +58,10 @@ pub struct DarkMatter<T> {
     /// How close particles may not come to faces of the box that are not periodic, in 2⁻³² of its length; 0 along periodic axes.
     edges: [u32; 3],
     matter: Matter<T>,
-    /// Sums over the particles of each level, once they have been asked for.
-    sums: OnceLock<Vec<ParticleSums>>,
+    /// Cell whose weights have exceeded 64 bits.
+    overflow: Overflow,
+    /// Sums over the particles of each level and mass class, computed at first use.
+    sums: OnceLock<Vec<Vec<ParticleSums>>>,
 }
 
 /// The particles at the start of a root step.
@@ -111,7 +112,7 @@ impl SavedParticles {
 impl<T: Real> DarkMatter<T> {
     /// Puts particles on a device, with nothing beside them yet.
     ///
-    /// * `total`: how many all ranks have
+    /// * `all`: header of all ranks' particles
     /// * `root`: the tree of the root level
     ///
     /// # Errors
@@ -119,16 +120,15 @@ impl<T: Real> DarkMatter<T> {
     pub(crate) fn from_host(
         device: &Device,
         host: &HostParticles,
-        total: u64,
+        all: DarkMatterHeader,
         box_lengths: [f64; 3],
         root: &Octree,
     ) -> Result<Self, KernelError> {
         let (cells, periodic) = (root.cells(0), root.periodic());
         let edge = |axis: usize| (EDGE_CELLS * FRACTIONS / cells[axis] as f64) as u32;
         Ok(Self {
-            total,
+            all,
             particles: Particles::from_host(device, host.columns())?,
-            particle_mass: host.particle_mass,
             locator: GroupLocator::default(),
             firsts: vec![0, host.len()],
             passed: vec![0.0],
@@ -136,18 +136,19 @@ impl<T: Real> DarkMatter<T> {
             box_lengths,
             edges: [0, 1, 2].map(|axis| if periodic[axis] { 0 } else { edge(axis) }),
             matter: Matter::empty(device)?,
+            overflow: Overflow::none(device)?,
             sums: OnceLock::new(),
         })
     }
 
     /// What a header says of them.
     pub(crate) fn header(&self) -> DarkMatterHeader {
-        DarkMatterHeader { particles: self.total, particle_mass: self.particle_mass }
+        self.all
     }
 
     /// Copies them to the host.
     pub(crate) fn to_host(&self) -> HostParticles {
-        HostParticles::of_columns(self.particle_mass, self.particles.columns.each_ref().map(Buffer::to_host))
+        HostParticles::of_columns(self.all.particle_mass, self.particles.columns.each_ref().map(Buffer::to_host))
     }
 
     /// How many particles, of this rank.
@@ -162,12 +163,7 @@ impl<T: Real> DarkMatter<T> {
 
     /// Mass of all ranks' particles.
     pub fn mass(&self) -> f64 {
-        self.total as f64 * self.particle_mass
-    }
-
-    /// Mass of each particle.
-    pub fn particle_mass(&self) -> f64 {
-        self.particle_mass
+        self.all.mass()
     }
 
     pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
@@ -301,36 +297,45 @@ impl<T: Real> DarkMatter<T> {
         fluid: Option<&Buffer<T>>,
         root_width: f64,
     ) {
-        let Self { particles, locator, matter: Matter { particle_weights, matter_density }, .. } = self;
         for level in levels {
-            let now = self.passed[level];
-            let of_level = |of: usize| -> Part {
-                let time = (now - self.passed[of]) * self.root_dt;
-                let range = self.firsts[of]..self.firsts[of + 1];
-                Part { range, level: of, factors: drift_factors(self.box_lengths, time) }
-            };
-            let parts: Vec<Part> = (level.saturating_sub(1)..self.passed.len()).map(of_level).collect();
-            let unit = density_of_weight(self.particle_mass, root_width / f64::from(1u32 << level));
-            let tables = &mesh.tables[level];
-            match ranks.share.deposits.as_ref().map(|deposits| deposits.links(level)) {
-                None => particles::deposit(device, locator, (level, tables), particles, &parts, particle_weights),
-                Some(links) => {
-                    particles::deposit(device, locator, (level, &links.tables), particles, &parts, particle_weights);
-                    links.exchange(device, &ranks.communicator, particle_weights);
-                }
-            }
-            particles::matter_density(device, tables, particle_weights, unit, fluid, matter_density);
+            self.deposit(device, ranks, mesh, level, self.all.weight_unit());
+            let unit = self.all.density_of_weight(root_width / f64::from(1u32 << level));
+            let Matter { particle_weights, matter_density } = &mut self.matter;
+            particles::matter_density(device, &mesh.tables[level], particle_weights, unit, fluid, matter_density);
         }
     }
 
-    /// The weights of particles, `[slots, 16, 16, 16]`, as they were last found.
+    /// Deposits the particles of class 0 alone on some levels, which are at one time, in place of the mass of all: collective.
+    pub(crate) fn count_lightest(&mut self, device: &Device, ranks: &Exchange, mesh: &Mesh, levels: Range<usize>) {
+        levels.for_each(|level| self.deposit(device, ranks, mesh, level, WeightUnit::of_lightest()));
+    }
+
+    /// Deposits particles in the cells of a level, of all ranks' groups: collective.
+    fn deposit(&mut self, device: &Device, ranks: &Exchange, mesh: &Mesh, level: usize, unit: WeightUnit) {
+        let now = self.passed[level];
+        let of_level = |of: usize| -> Part {
+            let time = (now - self.passed[of]) * self.root_dt;
+            let range = self.firsts[of]..self.firsts[of + 1];
+            Part { range, level: of, factors: drift_factors(self.box_lengths, time) }
+        };
+        let parts: Vec<Part> = (level.saturating_sub(1)..self.passed.len()).map(of_level).collect();
+        let Self { particles, locator, matter: Matter { particle_weights, .. }, overflow, .. } = self;
+        let links = ranks.share.deposits.as_ref().map(|deposits| deposits.links(level));
+        let tables = links.map_or(&mesh.tables[level], |links| &links.tables);
+        particles::deposit(device, locator, (level, tables), particles, &parts, unit, (particle_weights, overflow));
+        if let Some(links) = links {
+            links.exchange(device, &ranks.communicator, (particle_weights, overflow));
+        }
+    }
+
+    /// Weights of particles, `[slots, 16, 16, 16]`, as last deposited.
     pub(crate) fn weights(&self) -> &Buffer<u64> {
         &self.matter.particle_weights
     }
 
-    /// The density of a weight of 1 in a cell of this width.
-    pub(crate) fn density_of_weight(&self, width: f64) -> f64 {
-        density_of_weight(self.particle_mass, width)
+    /// Slot and offset of a cell whose weights have exceeded 64 bits; waits for the device.
+    pub(crate) fn overflow(&self) -> Option<(u32, usize)> {
+        self.overflow.cell().map(|cell| ((cell / GROUP_CELLS) as u32, cell % GROUP_CELLS))
     }
 
     /// The density of gas and particles, `[slots, 16, 16, 16]`, as it was last found.
@@ -356,10 +361,21 @@ impl<T: Real> DarkMatter<T> {
         particles::kick(device, &self.locator, level, &mut self.particles, range, potential, coarse, factor);
     }
 
-    /// Sums over all ranks' particles of each level: collective.
-    pub(crate) fn sums(&self, device: &Device, communicator: &Communicator) -> &[ParticleSums] {
-        let of_level = |level: usize| particles::sums(device, &self.particles, self.of(level..level + 1));
-        self.sums.get_or_init(|| reduced((0..self.passed.len()).map(of_level).collect(), communicator))
+    /// Sums over all ranks' particles of each level and class, `[levels][classes]`: collective.
+    fn sums(&self, device: &Device, communicator: &Communicator) -> &[Vec<ParticleSums>] {
+        let classes = self.all.heaviest_class() + 1;
+        let of_class =
+            |n: usize| particles::sums(device, &self.particles, self.of(n / classes..n / classes + 1), n % classes);
+        self.sums.get_or_init(|| {
+            let sums = reduced((0..self.passed.len() * classes).map(of_class).collect(), communicator);
+            sums.chunks_exact(classes).map(<[_]>::to_vec).collect()
+        })
+    }
+
+    /// Largest |v| along an axis of all ranks' particles of each level: collective.
+    pub(crate) fn fastest(&self, device: &Device, communicator: &Communicator) -> Vec<f64> {
+        let of_level = |classes: &Vec<ParticleSums>| classes.iter().map(|sums| sums.fastest).fold(0.0, f32::max);
+        self.sums(device, communicator).iter().map(of_level).map(f64::from).collect()
     }
 
     /// What a record says of them: collective.
@@ -370,11 +386,15 @@ impl<T: Real> DarkMatter<T> {
         let sums = self.sums(device, communicator);
         let mut of_levels: Vec<u64> = self.firsts.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
         communicator.sum(&mut of_levels);
-        match sums.iter().map(|sums| sums.invalid).sum() {
+        match sums.iter().flatten().map(|sums| sums.invalid).sum() {
             0 => {}
             invalid => return Err(invalid),
         }
-        let sum = |of: &dyn Fn(&ParticleSums) -> f64| self.particle_mass * sums.iter().map(of).sum::<f64>();
+        let sum = |of: &dyn Fn(&ParticleSums) -> f64| -> f64 {
+            let mass = |class: usize| self.all.particle_mass * f64::from(mass_of_class(class));
+            let of_class = |class: usize| mass(class) * sums.iter().map(|level| of(&level[class])).sum::<f64>();
+            (0..=self.all.heaviest_class()).map(of_class).sum()
+        };
         Ok(DarkMatterRecord {
             particles: of_levels,
             mass: self.mass(),

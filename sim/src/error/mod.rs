@@ -1,10 +1,12 @@
 //! What can go wrong in a run.
 
 pub(crate) mod diagnosis;
+mod overfull_cell;
 pub(crate) mod shortage;
 mod strays;
 
 pub use diagnosis::{CellGas, Diagnosis};
+pub use overfull_cell::OverfullCell;
 use serde::{Deserialize, Serialize};
 pub use shortage::{Bound, Shortage};
 use std::path::PathBuf;
@@ -104,6 +106,9 @@ pub enum SimError {
         /// Which they are.
         strays: Strays,
     },
+    /// Dark matter in a cell that exceeds the range of its integer.
+    #[error("{0}")]
+    CellMass(OverfullCell),
 }
 
 /// What kind of thing went wrong, on which rank ever.
@@ -157,9 +162,10 @@ impl SimError {
             Self::Io { .. } | Self::Hdf5 { .. } => ErrorKind::File,
             Self::OutOfMemory(_) | Self::Kernel(comove_kernels::KernelError::OutOfMemory { .. }) => ErrorKind::Room,
             Self::Kernel(_) | Self::Mpi(_) => ErrorKind::Device,
-            Self::Unphysical { .. } | Self::UnphysicalParticles { .. } | Self::ParticlesLeave { .. } => {
-                ErrorKind::Unphysical
-            }
+            Self::Unphysical { .. }
+            | Self::UnphysicalParticles { .. }
+            | Self::ParticlesLeave { .. }
+            | Self::CellMass(_) => ErrorKind::Unphysical,
             Self::OnRank { kind, .. } => *kind,
         }
     }

@@ -99,6 +99,15 @@ pub enum Quantity {
     Velocity,
 }
 
+/// How the particles in a cell are counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParticleCount {
+    /// By the density of dark matter: all have this mass, code units.
+    OfMass(f64),
+    /// Of several masses the lightest alone, by their deposits.
+    Lightest,
+}
+
 /// A compiled expression; serialised as its lines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Vec<String>", try_from = "Vec<String>")]
@@ -131,21 +140,26 @@ impl From<Quantity> for flag::Quantity {
 impl Criterion {
     /// Its condition on cells of a level; `None` where no cell can meet it.
     ///
-    /// * `particle_mass`: of dark matter, code units
+    /// * `particles`: how they are counted, if there are some
     /// * `factor`: by which thresholds are raised: above 1 no more cells meet it than before. So within `not`, whose
     ///   criterion is to be met by no fewer cells, thresholds are divided by it.
-    pub fn on<T: Real>(&self, level: &FlagLevel<T>, particle_mass: f64, factor: f64) -> Option<Combination<T>> {
+    pub fn on<T: Real>(
+        &self,
+        level: &FlagLevel<T>,
+        particles: Option<ParticleCount>,
+        factor: f64,
+    ) -> Option<Combination<T>> {
         let of_level = |thresholds: &[f64]| thresholds.get(level.level).copied();
         let criterion = match self {
             Self::All(all) => {
-                let all: Option<Vec<_>> = all.iter().map(|one| one.on(level, particle_mass, factor)).collect();
+                let all: Option<Vec<_>> = all.iter().map(|one| one.on(level, particles, factor)).collect();
                 return Combination::all(all?);
             }
             Self::Any(any) => {
-                return Combination::any(any.iter().filter_map(|one| one.on(level, particle_mass, factor)));
+                return Combination::any(any.iter().filter_map(|one| one.on(level, particles, factor)));
             }
             Self::Not(other) => {
-                let other = other.on(level, particle_mass, 1.0 / factor);
+                let other = other.on(level, particles, 1.0 / factor);
                 return Some(other.map_or_else(Combination::everywhere, Combination::complement));
             }
             Self::DensityAbove { thresholds } => {
@@ -155,8 +169,14 @@ impl Criterion {
                 of_level(thresholds).map(|t| FlagCriterion::DensityAbove(T::from_f64(t * level.mean_density)))
             }
             Self::ParticlesAbove { thresholds } => {
-                let of_one = particle_mass / level.cell_width.powi(3);
-                of_level(thresholds).map(|t| FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one)))
+                let particles = particles?;
+                of_level(thresholds).map(|t| match particles {
+                    ParticleCount::OfMass(mass) => {
+                        let of_one = mass / level.cell_width.powi(3);
+                        FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one))
+                    }
+                    ParticleCount::Lightest => FlagCriterion::LightestAbove(T::from_f64(t)),
+                })
             }
             Self::GradientAbove { of, thresholds } => of_level(thresholds)
                 .map(|t| FlagCriterion::GradientAbove { of: (*of).into(), threshold: T::from_f64(t) }),
@@ -208,6 +228,11 @@ impl Criterion {
             Self::Not(other) => other.for_each(&format!("{place}/not"), each),
             one => each(place, one),
         }
+    }
+
+    /// Whether it reads the number of particles.
+    pub(crate) fn counts_particles(&self) -> bool {
+        matches!(self, Self::ParticlesAbove { .. }) || self.joined().iter().any(Self::counts_particles)
     }
 
     /// Checks that each criterion can be met by gas, dark matter or both, whichever there are.
@@ -479,7 +504,7 @@ mod tests {
     fn combinations_beyond_the_lists_of_their_criteria() {
         let dense = || Criterion::DensityAbove { thresholds: vec![8.0] };
         let ball = || Criterion::InsideBall { center: [0.5; 3], radius: 0.1, level: 3 };
-        let on = |criterion: Criterion, number| criterion.on(&level(number), 0.0, 1.0);
+        let on = |criterion: Criterion, number| criterion.on(&level(number), None, 1.0);
         assert_eq!(on(Criterion::All(vec![dense(), ball()]), 1), None);
         assert_eq!(on(Criterion::Any(vec![dense(), ball()]), 1), on(ball(), 1));
         assert_eq!(on(Criterion::Any(vec![dense(), ball()]), 3), None);
@@ -500,7 +525,7 @@ mod tests {
         let mut raised = joined(8.0, 32.0, 4.0);
         raised.raise(2.0);
         assert_eq!(raised, joined(16.0, 16.0, 2.0));
-        assert_eq!(joined(8.0, 32.0, 4.0).on(&level(0), 0.0, 2.0), raised.on(&level(0), 0.0, 1.0));
+        assert_eq!(joined(8.0, 32.0, 4.0).on(&level(0), None, 2.0), raised.on(&level(0), None, 1.0));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub mod criterion;
 mod wanted;
 
 use crate::clock::Clock;
-use crate::dark_matter::DarkMatter;
+use crate::dark_matter::{DarkMatter, DarkMatterHeader};
 use crate::error::SimError;
 use crate::mesh::{Octree, clip, nest_above};
 use crate::parameters::RunParameters;
@@ -25,6 +25,7 @@ use crate::step::physics::Physics;
 use comove_kernels::flag::{Combination, FlagCriteria, FlagLevel, flag};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::{Buffer, Device, Eos, LevelTopology, Real};
+use criterion::{Criterion, ParticleCount};
 use std::time::Instant;
 
 /// Thresholds are raised by 2^(n/16), n up to 512.
@@ -65,7 +66,7 @@ pub fn regrid<T: Real>(
     let started = Instant::now();
     state.regrid.steps_since[level..].fill(0);
     state.regrid.travelled[level..].fill(0.0);
-    state.find_matter_density(level..state.level_count());
+    prepare(state, &physics.parameters, level)?;
     let wanted = wanted(state, &RefinementContext::of(state, &physics.parameters, clock, mean_density), level);
     let mut after = None;
     if state.exchange.communicator.any(wanted.tree != state.mesh.tree) {
@@ -82,6 +83,20 @@ pub fn regrid<T: Real>(
     Ok(after)
 }
 
+/// Finds what criteria read of matter on level `from` and finer ones, which are at one time: collective.
+///
+/// # Errors
+/// [`SimError::CellMass`].
+pub(crate) fn prepare<T: Real>(state: &mut State<T>, parameters: &RunParameters, from: usize) -> Result<(), SimError> {
+    let levels = from..state.level_count();
+    state.find_matter_density(levels.clone());
+    let heavier = state.dark_matter.as_ref().is_some_and(|dark_matter| dark_matter.header().heaviest_class() > 0);
+    if heavier && parameters.refine.iter().any(Criterion::counts_particles) {
+        state.count_lightest(levels);
+    }
+    state.check_cell_masses()
+}
+
 /// The tree that criteria ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
@@ -91,7 +106,7 @@ pub struct Wanted {
     pub raised: Option<CellBudgetAdjustment>,
 }
 
-/// Flags `from` and all finer levels, on which the density of all matter has been found, and derives the tree they ask for,
+/// Flags `from` and all finer levels, for which [`prepare`] has found what criteria read, and derives the tree they ask for,
 /// within `max_cells`.
 pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
@@ -105,6 +120,7 @@ pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, fro
             &state.mesh.tables[level],
             state.gas.as_ref().map(|gas| &gas.fluid),
             state.dark_matter.as_ref().map(DarkMatter::density),
+            state.dark_matter.as_ref().map(DarkMatter::weights),
             factor,
         ),
     };
@@ -164,8 +180,8 @@ pub struct RefinementContext<'a, T> {
     pub mean_density: f64,
     /// The gas's share of it; the rest is dark matter.
     pub gas_share: f64,
-    /// Mass of a particle of dark matter, code units; 0 without.
-    pub particle_mass: f64,
+    /// Numbers and masses of particles, where there is dark matter.
+    pub dark_matter: Option<DarkMatterHeader>,
     /// Cell width of the root level, code length.
     pub root_cell_width: f64,
     /// The gas.
@@ -175,11 +191,11 @@ pub struct RefinementContext<'a, T> {
 impl<'a, T: Real> RefinementContext<'a, T> {
     /// Of a state at the time of `clock` with this mean density.
     pub fn of(state: &State<T>, parameters: &'a RunParameters, clock: &'a Clock, mean_density: f64) -> Self {
-        let dark_matter = state.dark_matter.as_ref().map_or(0.0, DarkMatter::mass);
-        let gas_share = 1.0 - dark_matter / (state.volume() * mean_density);
-        let particle_mass = state.dark_matter.as_ref().map_or(0.0, DarkMatter::particle_mass);
+        let dark_matter = state.dark_matter.as_ref().map(DarkMatter::header);
+        let mass = dark_matter.map_or(0.0, |dark_matter| dark_matter.mass());
+        let gas_share = 1.0 - mass / (state.volume() * mean_density);
         let root_cell_width = state.root_cell_width;
-        Self { parameters, clock, mean_density, gas_share, particle_mass, root_cell_width, eos: parameters.eos() }
+        Self { parameters, clock, mean_density, gas_share, dark_matter, root_cell_width, eos: parameters.eos() }
     }
 
     /// What flags cells of level `level` of a tree; `None` where nothing can.
@@ -199,8 +215,12 @@ impl<'a, T: Real> RefinementContext<'a, T> {
             mean_gas_density: self.mean_density * self.gas_share,
             eos: self.eos,
         };
+        let particles = self.dark_matter.map(|dark_matter| match dark_matter.heaviest_class() {
+            0 => ParticleCount::OfMass(dark_matter.particle_mass),
+            _ => ParticleCount::Lightest,
+        });
         let criteria = self.parameters.refine.iter();
-        let met = Combination::any(criteria.filter_map(|one| one.on(&level, self.particle_mass, factor)))?;
+        let met = Combination::any(criteria.filter_map(|one| one.on(&level, particles, factor)))?;
         Some(FlagCriteria { met, level })
     }
 
@@ -209,6 +229,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
     ///
     /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, where there is gas
     /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, where there is any
+    /// * `lightest`: deposits of particles of class 0, `[slots, 16, 16, 16]`, where criteria count them
     /// * `factor`: by how much thresholds are raised
     pub fn masks(
         &self,
@@ -218,13 +239,14 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         tables: &LevelTopology,
         fluid: Option<&Buffer<T>>,
         matter: Option<&Buffer<T>>,
+        lightest: Option<&Buffer<u64>>,
         factor: f64,
     ) -> Vec<u32> {
         let mut masks = vec![0; tables.len() * OCTANTS];
         if let Some(criteria) = self.criteria(tree, level, place, factor) {
             let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
             let buffer = self.parameters.flag_buffer as usize;
-            flag(device, tables, &coordinates, fluid, matter, &criteria, buffer, &mut masks);
+            flag(device, tables, &coordinates, fluid, matter, lightest, &criteria, buffer, &mut masks);
         }
         masks
     }

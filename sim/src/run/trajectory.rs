@@ -8,7 +8,7 @@ use crate::io::snapshot::{Role, Snapshot, SnapshotHeader, StartFrom};
 use crate::mesh::tree::{leaf_cells, volume_fractions};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::{Communicator, Ranks};
-use crate::parameters::RunParameters;
+use crate::parameters::{Coordinates, RunParameters};
 use crate::records::{
     DarkMatterRecord, GasRecord, GasSums, RECORD_VERSION, RunSummary, SUMMARY_VERSION, StepLimit, StepRecord, Sums,
     Timing,
@@ -31,6 +31,9 @@ use std::time::Instant;
 
 /// Least Δt that a comoving run may be steered to, in what expansion allows: a then still grows by more than its round-off.
 const SHORTEST_STEP: f64 = 1e-9;
+
+/// Tolerance of the mean density of all matter in a comoving box with particles.
+const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
 
 /// A run on a device.
 pub(crate) struct Run<T> {
@@ -118,9 +121,17 @@ impl<T: Real> Run<T> {
     }
 
     /// From an initial condition: refine as the criteria ask, find the first acceleration, open the ledger.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] where all matter of a comoving box with particles has not the mean density, which is 1.
     fn begin(&mut self) -> Result<(), SimError> {
+        if let (Some(_), Coordinates::Comoving) = (&self.state.dark_matter, self.header.coordinates) {
+            let mean = self.mean_density();
+            let reason = "gas and particles of all masses must together have the mean density of matter, which is 1";
+            SimError::require("mean density", &mean, (mean - 1.0).abs() <= MEAN_DENSITY_TOLERANCE, reason)?;
+        }
         for _ in 0..self.physics.parameters.max_level {
-            self.state.find_matter_density(0..self.state.level_count());
+            refinement::prepare(&mut self.state, &self.physics.parameters, 0)?;
             let context =
                 RefinementContext::of(&self.state, &self.physics.parameters, &self.clock, self.mean_density());
             let wanted = refinement::wanted(&self.state, &context, 0);
@@ -146,7 +157,7 @@ impl<T: Real> Run<T> {
             diagnostics.reduce(&self.state.exchange.communicator);
             self.restart.acceleration = diagnostics.acceleration;
         }
-        Ok(())
+        self.state.check_cell_masses()
     }
 
     pub(crate) fn communicator(&self) -> &Communicator {
@@ -269,6 +280,7 @@ impl<T: Real> Run<T> {
         self.chosen = None;
         self.restart.acceleration = diagnostics.acceleration.or(self.restart.acceleration);
         self.regrid_if_due(&mut diagnostics)?;
+        self.state.check_cell_masses()?;
         let recording = Instant::now();
         diagnostics.close(&mut self.restart.ledger);
         self.restart.peak_kinetic = self.restart.peak_kinetic.max(self.sums.sums.kinetic);

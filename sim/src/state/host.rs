@@ -36,7 +36,7 @@ impl<T: Real> State<T> {
             copy_groups(weights, |weight| weight as f64, &slots, &mut host.dark_matter, GROUP_CELLS, 0..GROUP_CELLS);
             let mut groups = host.dark_matter.chunks_exact_mut(GROUP_CELLS);
             for level in 0..self.level_count() {
-                let unit = dark_matter.density_of_weight(self.cell_width(level));
+                let unit = dark_matter.header().density_of_weight(self.cell_width(level));
                 let of_level = groups.by_ref().take(self.mesh.tree.level(level).len());
                 // as a file has it, so that analyses of both agree
                 of_level.flatten().for_each(|value| *value = T::from_f64(*value * unit).as_f64());

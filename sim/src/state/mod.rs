@@ -12,7 +12,7 @@ mod subcycling;
 use crate::boundary::GravityBoundary;
 use crate::dark_matter::{DarkMatter, Deposits, HostParticles};
 use crate::device_arrays::ArrayBytes;
-use crate::error::SimError;
+use crate::error::{OverfullCell, SimError};
 use crate::gas::Gas;
 use crate::gas::scalars::Scalars;
 use crate::gravity::{Gravity, Hierarchy, PoissonSolver, Purpose, Sharing, Solve, root_bytes};
@@ -25,7 +25,7 @@ use crate::parallel::exchange::Exchange;
 use crate::parallel::links::need;
 use crate::parameters::{Coordinates, RunParameters};
 use crate::records::CellBudgetAdjustment;
-use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES};
+use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, cell_coordinate};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{Buffer, DensitySource, Device, Real};
 use layout::Layout;
@@ -134,9 +134,8 @@ impl<T: Real> State<T> {
         let gas = communicator.any(!host.fluid.is_empty());
         let kind = Kind::of(parameters, Species { gas, particles: 0 });
         let kind = particles.map_or(kind, |particles| kind.with_particles(particles.len()));
-        let mut total = [particles.map_or(0, HostParticles::len) as u64];
-        communicator.sum(&mut total);
-        let [total] = total;
+        let all = particles.map(|particles| particles.header_of_all(&communicator));
+        let total = all.map_or(0, |all| all.particles);
         let slots = layout.slot_count();
         let root_groups = host.tree.root_groups();
         let ranks = (communicator.rank(), communicator.size());
@@ -156,12 +155,12 @@ impl<T: Real> State<T> {
         let solver = || PoissonSolver::new(&device, &communicator, owners, parameters, root_groups);
         let lengths = host.tree.cells(0).map(|n| n as f64 * root_cell_width);
         let mut solver = kind.gravity.then(solver).transpose();
-        if let (Ok(Some(solver)), Some(particles)) = (&mut solver, particles)
+        if let (Ok(Some(solver)), Some(all)) = (&mut solver, all)
             && parameters.coordinates == Coordinates::Comoving
         {
             // of all matter, whose mean density is 1
             let volume: f64 = lengths.iter().product();
-            solver.serve_particles(if gas { total as f64 * particles.particle_mass / volume } else { 1.0 })?;
+            solver.serve_particles(if gas { all.mass() / volume } else { 1.0 })?;
         }
         let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
         let none = || vec![MessageSizes::default(); ranks.1];
@@ -173,7 +172,8 @@ impl<T: Real> State<T> {
             gas: gas.then(|| Gas::from_host(&device, &host.fluid)).transpose()?,
             scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
             dark_matter: particles
-                .map(|particles| DarkMatter::from_host(&device, particles, total, lengths, &host.tree))
+                .zip(all)
+                .map(|(particles, all)| DarkMatter::from_host(&device, particles, all, lengths, &host.tree))
                 .transpose()?,
             gravity: solver.map(|solver| Gravity::new(&device, solver, isolated)).transpose()?,
             exchange: Exchange::new(&device, communicator, layout.share.clone(), least)?,
@@ -272,6 +272,43 @@ impl<T: Real> State<T> {
             self.kind = self.kind.with_room_for(dark_matter.capacity());
         }
         Ok(())
+    }
+
+    /// Deposits the particles of class 0 alone on some levels, which are at one time, in place of the mass of all: collective.
+    pub(crate) fn count_lightest(&mut self, levels: Range<usize>) {
+        if let Some(dark_matter) = &mut self.dark_matter {
+            dark_matter.count_lightest(&self.device, &self.exchange, &self.mesh, levels);
+        }
+    }
+
+    /// Checks that the deposits of no cell have exceeded 64 bits: collective; waits for the device.
+    ///
+    /// # Errors
+    /// [`SimError::CellMass`], on all ranks.
+    pub(crate) fn check_cell_masses(&self) -> Result<(), SimError> {
+        let Some(dark_matter) = &self.dark_matter else { return Ok(()) };
+        let cell = dark_matter.overflow().map(|(slot, offset)| {
+            let key = self.key_of(slot).expect("deposits are in groups of the mesh");
+            let at = cell_coordinate(offset);
+            let centre = |axis: usize| (key.coordinate[axis] as usize * GROUP + at[axis]) as f64 + 0.5;
+            let width = self.cell_width(usize::from(key.level));
+            OverfullCell {
+                level: key.level,
+                place: [0, 1, 2].map(|axis| centre(axis) * width),
+                class: dark_matter.header().heaviest_class(),
+            }
+        });
+        let cells = self.exchange.communicator.gather_all_of(&cell);
+        cells.into_iter().flatten().next().map_or(Ok(()), |cell| Err(SimError::CellMass(cell)))
+    }
+
+    /// The group of a slot in which own particles may deposit mass.
+    fn key_of(&self, slot: u32) -> Option<Key> {
+        let own = self.mesh.tree.keys().zip(self.mesh.slots.iter().flatten().copied());
+        let share = &self.exchange.share;
+        let others = share.ghosts.iter().flatten().copied();
+        let mut all = own.chain(others).chain(share.deposits.iter().flat_map(Deposits::groups));
+        all.find(|(_, other)| *other == slot).map(|(key, _)| key)
     }
 
     /// Finds the density of all matter on some levels, which are at one time: none without dark matter.

@@ -50,8 +50,7 @@ pub(crate) const CELLS_CROSSED: f64 = 0.5;
 /// The fastest particle of each level, |v| along its worst axis.
 fn fastest_particles<T: Real>(state: &State<T>) -> Vec<f64> {
     let (device, communicator) = (&state.device, &state.exchange.communicator);
-    let sums = state.dark_matter.as_ref().map_or(&[][..], |dark_matter| dark_matter.sums(device, communicator));
-    sums.iter().map(|sums| f64::from(sums.fastest)).collect()
+    state.dark_matter.as_ref().map_or_else(Vec::new, |dark_matter| dark_matter.fastest(device, communicator))
 }
 
 /// A choice of Δt.

@@ -5,6 +5,7 @@ use crate::common;
 use common::{cosmological_parameters, initial, initial_on};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::layout::{GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
+use comove_sim::kernels::point::particle::id_of_class;
 use comove_sim::mesh::PERIODIC;
 use comove_sim::records::{Ledger, StepRecord};
 use comove_sim::{
@@ -45,6 +46,11 @@ fn with_particles(
 
 /// Waves along all axes that collapse soon, in gas and dark matter alike.
 pub(crate) fn waves(groups: u32) -> Snapshot {
+    waves_on(groups, [16 * groups as usize; 3])
+}
+
+/// The same with particles on a lattice of its own.
+fn waves_on(groups: u32, cells: [usize; 3]) -> Snapshot {
     let cosmology = Cosmology::flat(0.7, 0.3, 0.3 * GAS, 0.9, 1.0);
     let a = 0.1;
     let rate = cosmology.hubble_flow(a) * cosmology.growth(a).1;
@@ -57,7 +63,6 @@ pub(crate) fn waves(groups: u32) -> Snapshot {
         (density, psi(x).map(|psi| rate * psi), 1e-4 * density)
     };
     let snapshot = initial(groups, PERIODIC, Some(cosmology), a, gas);
-    let cells = [16 * groups as usize; 3];
     with_particles(snapshot, cells, GAS, |q| {
         let psi = psi(q.map(|x| x / lengths));
         (psi, psi.map(|psi| rate * psi))
@@ -66,7 +71,46 @@ pub(crate) fn waves(groups: u32) -> Snapshot {
 
 /// The same waves in dark matter alone.
 pub(crate) fn waves_without_gas(groups: u32) -> Snapshot {
-    let Snapshot { mut header, mut state } = waves(groups);
+    without_gas(waves(groups))
+}
+
+/// The same in three mass classes: one particle a root cell in the middle half of the box, of 8 and 64 times the mass around.
+pub(crate) fn zoom(groups: u32) -> Snapshot {
+    let side = 16 * groups as usize;
+    let mut start = without_gas(waves_on(groups, [side; 3]));
+    let mut all = HostParticles { particle_mass: particles_of(&start).particle_mass, ..HostParticles::default() };
+    for class in 0..3 {
+        let cells = side >> class;
+        let lattice = without_gas(waves_on(groups, [cells; 3]));
+        let particles = particles_of(&lattice);
+        for n in 0..particles.len() {
+            let number = particles.id[n] as usize;
+            let at = [number % cells, number / cells % cells, number / (cells * cells)];
+            let from_middle = at.map(|c| ((c as f64 + 0.5) / cells as f64 - 0.5).abs()).into_iter().fold(0.0, f64::max);
+            let own = [0.0..0.25, 0.25..0.375, 0.375..0.5][class].contains(&from_middle);
+            if own {
+                (0..3).for_each(|a| all.position[a].push(particles.position[a][n]));
+                (0..3).for_each(|a| all.velocity[a].push(particles.velocity[a][n]));
+                all.id.push(id_of_class(class, particles.id[n]).unwrap());
+            }
+        }
+    }
+    start.header.dark_matter = Some(all.header());
+    start.state.particles = Some(all.in_file_order(&start.state.tree));
+    start
+}
+
+fn particles_of(snapshot: &Snapshot) -> &HostParticles {
+    snapshot.state.particles.as_ref().expect("dark matter")
+}
+
+/// Criteria that refine a zoom by the number of its lightest particles as well.
+pub(crate) fn counting() -> Vec<Criterion> {
+    vec![Criterion::ParticlesAbove { thresholds: vec![2.0, 1.5] }]
+}
+
+fn without_gas(snapshot: Snapshot) -> Snapshot {
+    let Snapshot { mut header, mut state } = snapshot;
     let particles = state.particles.as_mut().expect("dark matter");
     particles.particle_mass /= 1.0 - GAS;
     header.dark_matter = Some(particles.header());
@@ -92,12 +136,14 @@ fn run(from: &Snapshot, threads: usize, parameters: &RunParameters, steps: u64) 
 #[test]
 fn the_bits_depend_neither_on_threads_nor_on_restarts_nor_on_outputs() {
     let folder = tempfile::tempdir().unwrap();
-    for (start, time_steps, precision) in [
-        (waves(2), TimeSteps::Uniform, Precision::Double),
-        (waves(2), TimeSteps::Individual, Precision::Single),
-        (waves_without_gas(2), TimeSteps::Individual, Precision::Single),
+    for (start, time_steps, precision, more) in [
+        (waves(2), TimeSteps::Uniform, Precision::Double, Vec::new()),
+        (waves(2), TimeSteps::Individual, Precision::Single, Vec::new()),
+        (waves_without_gas(2), TimeSteps::Individual, Precision::Single, Vec::new()),
+        (zoom(2), TimeSteps::Individual, Precision::Single, counting()),
     ] {
-        let parameters = parameters(time_steps, precision);
+        let mut parameters = parameters(time_steps, precision);
+        parameters.refine.extend(more);
         let (one, mut simulation) = run(&start, 1, &parameters, 12);
         let end = simulation.checkpoint().unwrap();
         let whole = simulation.summary();
@@ -365,6 +411,106 @@ fn cells_of_many_particles_are_refined() {
         let error = Simulation::start(common::device(1), &gas, parameters).err().expect("refused").to_string();
         assert!(error.contains("refine = particles_above: needs dark matter, and the run has none"), "{error}");
     }
+}
+
+/// A particle of class 1 in place of eight of class 0: the same density and potential, bit by bit, and the same sums.
+#[test]
+fn a_heavy_particle_moves_like_eight_light_ones() {
+    let heavy = {
+        let mut start = without_gas(waves_on(2, [16; 3]));
+        let particles = start.state.particles.as_mut().unwrap();
+        particles.particle_mass /= 8.0;
+        particles.id.iter_mut().for_each(|id| *id = id_of_class(1, *id).unwrap());
+        start.header.dark_matter = Some(particles.header());
+        start
+    };
+    let light = {
+        let mut start = heavy.clone();
+        let particles = start.state.particles.as_mut().unwrap();
+        let each = |n: usize| n / 8;
+        let all = 0..8 * particles.len();
+        *particles = HostParticles {
+            particle_mass: particles.particle_mass,
+            position: particles.position.each_ref().map(|column| all.clone().map(|n| column[each(n)]).collect()),
+            velocity: particles.velocity.each_ref().map(|column| all.clone().map(|n| column[each(n)]).collect()),
+            id: all.clone().map(|n| n as u64).collect(),
+        };
+        start.header.dark_matter = Some(particles.header());
+        start
+    };
+    let end = |start: &Snapshot| {
+        let mut simulation =
+            Simulation::start(common::device(2), start, parameters(TimeSteps::Individual, Precision::Single)).unwrap();
+        let records: Vec<StepRecord> = (0..6).map(|_| simulation.step().unwrap()).collect();
+        (records, simulation.checkpoint().unwrap())
+    };
+    let [(heavy_records, heavy), (light_records, light)] = [end(&heavy), end(&light)];
+    assert!(heavy.state.tree.level_count() > 1, "the test needs refinement");
+    assert_eq!(heavy.state.tree, light.state.tree);
+    assert!(heavy.state.potential == light.state.potential && heavy.state.dark_matter == light.state.dark_matter);
+    for (heavy, light) in heavy_records.iter().zip(&light_records) {
+        assert_eq!((heavy.sums, heavy.dt), (light.sums, light.dt));
+    }
+    assert_eq!(particles_of(&heavy).header().heavier[0], particles_of(&light).header().particles / 8);
+}
+
+/// Around the lightest particles alone, not where one heavy particle has the mass of many.
+#[test]
+fn particles_above_counts_the_lightest() {
+    let refine = vec![Criterion::ParticlesAbove { thresholds: vec![0.5] }];
+    let start = zoom(4);
+    let parameters = RunParameters { refine, max_level: 1, ..parameters(TimeSteps::Uniform, Precision::Single) };
+    let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
+    let state = simulation.checkpoint().unwrap().state;
+    // the middle half is 4³ patches of 8³, and moves by less than a patch; along x the buffer reaches one further
+    assert!((64..=288).contains(&state.tree.level(1).len()), "{}", state.tree.level(1).len());
+    // weights of all particles are in their place again
+    let mean = state.dark_matter[..64 * GROUP_CELLS].iter().sum::<f64>() / (64 * GROUP_CELLS) as f64;
+    assert!((mean - 1.0).abs() < 1e-6, "{mean}");
+}
+
+/// Masses of classes in the file's column and in its header, and both must agree with the identities.
+#[test]
+fn files_have_the_masses_of_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zoom.h5");
+    let start = zoom(2);
+    start.write(&path).unwrap();
+    let read = Snapshot::read(&path).unwrap();
+    assert_eq!((read.header.dark_matter, &read.state.particles), (start.header.dark_matter, &start.state.particles));
+    let file = hdf5::File::open(&path).unwrap();
+    let masses: Vec<f64> = file.dataset("Particle/ParMass").unwrap().read_raw().unwrap();
+    let particles = particles_of(&start);
+    assert!((0..particles.len()).all(|n| masses[n] == particles.mass(n)));
+    assert!((masses.iter().sum::<f64>() / 50f64.powi(3) - 1.0).abs() < 1e-12);
+    assert!(start.header.dark_matter.unwrap().heavier[..2].iter().all(|&number| number > 0));
+}
+
+/// A cell with too much mass for its integer, and a box without the mean density, are errors that say where or how much.
+#[test]
+fn too_much_mass_is_refused() {
+    let mut start = without_gas(waves_on(1, [16; 3]));
+    let refused = |start: &Snapshot| {
+        let parameters = parameters(TimeSteps::Uniform, Precision::Single);
+        Simulation::start(common::device(2), start, parameters).err().expect("refused").to_string()
+    };
+    let mut heavier = start.clone();
+    heavier.state.particles.as_mut().unwrap().particle_mass *= 1.5;
+    let error = refused(&heavier);
+    assert!(error.contains("mean density = 1.5") && error.contains("all masses"), "{error}");
+    let count = 65_536;
+    let particles = HostParticles {
+        particle_mass: 50f64.powi(3) / (count as f64 * 8f64.powi(7)),
+        // the centre of cell (3, 4, 5)
+        position: [3u32, 4, 5].map(|cell| vec![(2 * cell + 1) << 27; count]),
+        velocity: [(); 3].map(|()| vec![0.0; count]),
+        id: (0..count as u64).map(|n| id_of_class(7, n).unwrap()).collect(),
+    };
+    start.header.dark_matter = Some(particles.header());
+    start.state.particles = Some(particles);
+    let error = refused(&start);
+    assert!(error.contains("more than 65536 particles of mass class 7"), "{error}");
+    assert!(error.contains("at (10.9375, 14.0625, 17.1875) on level 0"), "{error}");
 }
 
 /// What no run can use is refused by name.

@@ -1,6 +1,6 @@
 //! The bits of a run with dark matter do not depend on how many ranks share it, nor on who owns what.
 
-use crate::dark_matter::{parameters, waves, waves_without_gas};
+use crate::dark_matter::{counting, parameters, waves, waves_without_gas, zoom};
 use crate::ranks::{ALONE, From, Team, assert_same, chance, curve, paced, rebalances, run, run_with_checkpoint};
 use comove_sim::{Criterion, Precision, RunParameters, Snapshot, TimeSteps};
 
@@ -42,4 +42,19 @@ fn of_individual_steps() {
 fn of_dark_matter_alone() {
     let parameters = parameters(TimeSteps::Individual, Precision::Single);
     ranks_leave_the_bits_alone(&waves_without_gas(2), parameters, 6, [chance(3, 5), curve(2)]);
+}
+
+/// Three mass classes, with deposits of the lightest at each regrid.
+#[test]
+fn of_particles_of_several_masses() {
+    let mut parameters = parameters(TimeSteps::Individual, Precision::Single);
+    parameters.refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
+    parameters.refine.extend(counting());
+    parameters.regrid_every = 2;
+    let initial = zoom(2);
+    let alone = run(From::Memory(&initial), ALONE, &parameters, 6);
+    assert!(alone.end.state.tree.level_count() > 1, "the test needs refinement");
+    for team in [chance(3, 7), curve(2)] {
+        assert_same(&alone, &run(From::Memory(&initial), team, &parameters, 6), &format!("{team:?}"));
+    }
 }

@@ -1,15 +1,18 @@
 //! Friends-of-friends halos of dark-matter particles (Davis et al. 1985).
 //!
 //! 1. Particles closer than b times the mean interparticle spacing are friends; a group is all that are linked by friends
-//!    (`groups.rs`), across periodic faces.
+//!    (`groups.rs`), across periodic faces. Of particles of several masses the spacing is that of the lightest class if it filled
+//!    the box, as in the region of a zoom simulation. Heavier ones are linked by the same length: they join groups in that
+//!    region, and halos of heavier particles alone are not found.
 //! 2. A group of at least `min_particles` is a halo. Its mass is that of its particles times Ω_m/(Ω_m − Ω_b): each stands for
 //!    all matter of its share of the box.
-//! 3. Its centre is its density maximum: uphill from where its particles are densest (`centre.rs`), the densest cell of all
-//!    matter (`uphill.rs`), so that both finders measure spheres about one centre. Its velocity is the mean of its particles.
+//! 3. Its centre is its density maximum: uphill from where its particles are densest by number (`centre.rs`), so that no heavy
+//!    particle attracts it, the densest cell of all matter (`uphill.rs`), so that both finders measure spheres about one
+//!    centre. Its velocity is that of its centre of mass.
 //! 4. Spherical overdensities of all matter, gas and particles whether linked or not, about that centre
 //!    ([`crate::halos::overdensity`]).
 //!
-//! Halos are numbered by falling number of particles. Results do not depend on the order of particles, on threads or on ranks.
+//! Halos are numbered by falling mass. Results do not depend on the order of particles, on threads or on ranks.
 
 mod centre;
 mod groups;
@@ -34,7 +37,7 @@ use std::f64::consts::PI;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FofOptions {
-    /// b: the linking length of friends of friends in the mean spacing of particles.
+    /// b: the linking length of friends of friends in the mean spacing of particles, if all had the mass of the lightest.
     pub linking_length: f64,
     /// Particles that a friends-of-friends halo has at least.
     pub min_particles: usize,
@@ -52,7 +55,7 @@ impl Default for FofOptions {
 /// A friends-of-friends halo. In non-comoving coordinates lengths, masses and velocities are in code units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FofHalo {
-    /// Rank by number of particles, from 0.
+    /// Rank by mass, from 0.
     pub id: usize,
     /// Particles of the group.
     pub particles: usize,
@@ -84,11 +87,11 @@ pub struct FofCatalogue {
     pub box_mpc_h: [f64; 3],
     /// The background; none in non-comoving coordinates.
     pub cosmology: Option<Cosmology>,
-    /// Mass that a particle stands for in Msun/h: its own times Ω_m/(Ω_m − Ω_b).
+    /// Mass that a particle of the lightest class stands for in Msun/h: its own times Ω_m/(Ω_m − Ω_b).
     pub particle_mass_msun_h: f64,
     /// The linking length in Mpc/h.
     pub linking_length_mpc_h: f64,
-    /// Share of all particles that are in halos.
+    /// Share of the particles' mass in halos.
     pub fraction_in_halos: f64,
     /// The halos, the largest first.
     pub halos: Vec<FofHalo>,
@@ -116,7 +119,7 @@ pub fn find_fof_halos_by(
     let header = part.header();
     let units = header.units();
     let box_lengths = part.snapshot.box_lengths();
-    let linking_length = options.linking_length * mean_spacing(stated.particles, box_lengths);
+    let linking_length = options.linking_length * mean_spacing(stated.number_if_lightest(), box_lengths);
     if box_lengths.iter().any(|length| *length < groups::LEAST_LENGTHS * linking_length) {
         let reason =
             format!("must be smaller: a side of the box must hold at least {} linking lengths", groups::LEAST_LENGTHS);
@@ -126,28 +129,29 @@ pub fn find_fof_halos_by(
     let reach = linking_length * (1.0 + 1e-9);
     let near = |position: [f64; 3]| part.other_ranks_within(position, reach);
     let groups = groups::groups_by(communicator, particles, box_lengths, linking_length, options.min_particles, &near);
-    let mean_dark_matter = stated.particles as f64 * particles.particle_mass / box_lengths.iter().product::<f64>();
+    let mean_dark_matter = stated.mass() / box_lengths.iter().product::<f64>();
     let mean_matter = match header.cosmology {
         Some(_) => 1.0,
         None => mean_dark_matter + crate::cells::mean_density_by(communicator, part),
     };
+    // that a particle of class 0 stands for
     let particle_mass = particles.particle_mass * mean_matter / mean_dark_matter;
-    let radius = |particles: u64| (particles as f64 * particle_mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt();
+    let radius = |mass: u64| (mass as f64 * particle_mass / (200.0 * mean_matter * 4.0 / 3.0 * PI)).cbrt();
     let mut found: Vec<Found> =
         groups.par_iter().map(|group| Found::of(&group.members(particles), box_lengths)).collect();
     drop(groups);
-    let places: Vec<_> = found.iter().map(|found| (found.centre, radius(found.particles))).collect();
+    let places: Vec<_> = found.iter().map(|found| (found.centre, radius(found.mass))).collect();
     let centres = uphill::densest_cells(communicator, part, &places);
     found.iter_mut().zip(centres).for_each(|(found, centre)| found.centre = centre);
     let mut found = gather_all(communicator, &found).concat();
-    found.sort_unstable_by_key(|found| (Reverse(found.particles), found.first_id));
+    found.sort_unstable_by_key(|found| (Reverse(found.mass), found.first_id));
     let velocity_unit = units.velocity_km_s(header.a);
     let halo = |found: &Found| FofHalo {
         id: 0,
         particles: found.particles as usize,
-        mass_msun_h: found.particles as f64 * particle_mass * units.mass_msun_h(),
+        mass_msun_h: found.mass as f64 * particle_mass * units.mass_msun_h(),
         position_mpc_h: found.centre,
-        radius_mpc_h: radius(found.particles),
+        radius_mpc_h: radius(found.mass),
         velocity_km_s: found.velocity.map(|v| v * velocity_unit),
         dispersion_km_s: found.dispersion * velocity_unit,
         spheres: Overdensities::default(),
@@ -163,16 +167,17 @@ pub fn find_fof_halos_by(
         halo.spheres = spheres;
     }
     relate(&mut halos, box_lengths);
-    let in_halos: u64 = found.iter().map(|found| found.particles).sum();
+    let in_halos: u64 = found.iter().map(|found| found.mass).sum();
+    let lightest = stated.mass_in_class_0() / stated.number_if_lightest();
     let leads = communicator.rank() == FIRST;
     Ok(leads.then(|| FofCatalogue {
         redshift: header.redshift(),
         options: options.clone(),
         box_mpc_h: box_lengths,
         cosmology: header.cosmology,
-        particle_mass_msun_h: particle_mass * units.mass_msun_h(),
+        particle_mass_msun_h: particle_mass * lightest as f64 * units.mass_msun_h(),
         linking_length_mpc_h: linking_length,
-        fraction_in_halos: in_halos as f64 / stated.particles as f64,
+        fraction_in_halos: in_halos as f64 / stated.mass_in_class_0() as f64,
         halos,
     }))
 }
@@ -192,6 +197,8 @@ fn particles_of<'a>(part: &Part<'a>) -> Result<(DarkMatterHeader, &'a HostPartic
 #[repr(C)]
 struct Found {
     particles: u64,
+    /// In units of class 0.
+    mass: u64,
     first_id: u64,
     centre: [f64; 3],
     /// Mean velocity.
@@ -205,21 +212,22 @@ impl Found {
     fn of(group: &[Member], box_lengths: [f64; 3]) -> Self {
         let (velocity, dispersion) = motion(group);
         let centre = centre::density_maximum(group, box_lengths);
-        Self { particles: group.len() as u64, first_id: group[0].id, centre, velocity, dispersion }
+        let mass = group.iter().map(|particle| u64::from(particle.mass())).sum();
+        Self { particles: group.len() as u64, mass, first_id: group[0].id, centre, velocity, dispersion }
     }
 }
 
-/// The mean velocity of particles, and their dispersion along one axis, in code units.
+/// The velocity of the centre of mass of particles, and their dispersion along one axis, in code units.
 fn motion(group: &[Member]) -> ([f64; 3], f64) {
-    let velocity = |particle: &Member| particle.velocity.map(f64::from);
-    let count = group.len() as f64;
+    let particles = || group.iter().map(|particle| (f64::from(particle.mass()), particle.velocity.map(f64::from)));
+    let mass: f64 = particles().map(|(m, _)| m).sum();
     let mut mean = [0.0; 3];
-    for v in group.iter().map(velocity) {
-        (0..3).for_each(|a| mean[a] += v[a] / count);
+    for (m, v) in particles() {
+        (0..3).for_each(|a| mean[a] += m * v[a] / mass);
     }
     let square = |v: [f64; 3]| (0..3).map(|a| (v[a] - mean[a]).powi(2)).sum::<f64>();
-    let squares: f64 = group.iter().map(velocity).map(square).sum();
-    (mean, (squares / (3.0 * count)).sqrt())
+    let squares: f64 = particles().map(|(m, v)| m * square(v)).sum();
+    (mean, (squares / (3.0 * mass)).sqrt())
 }
 
 /// Numbers the halos, and names for each the largest larger one whose radius holds its centre.

@@ -1,7 +1,9 @@
 //! Groups against a search over all pairs, and halos against clusters that were planted.
 
 use super::*;
-use crate::fixture::{Fixture, Random, norm, particles_at, random_particles, separation, with_particles};
+use crate::fixture::{
+    Fixture, Random, heavy_and_light, norm, particles_at, random_particles, separation, with_particles,
+};
 use std::collections::BTreeSet;
 
 /// Groups by comparing all pairs: sets of identities.
@@ -94,6 +96,25 @@ fn two_clusters_across_the_boundary() {
     let text = serde_json::to_string(&catalogue).unwrap();
     let read: FofCatalogue = serde_json::from_str(&text).unwrap();
     assert_eq!(read, catalogue);
+}
+
+/// A third of the particles eight times as heavy: masses, order and motions are those of eight light ones at each place.
+#[test]
+fn heavy_particles_count_by_their_mass() {
+    let mut both = heavy_and_light(clusters());
+    both.iter_mut()
+        .for_each(|particles| particles.particle_mass = 0.84 * 1000.0 / particles.header().mass_in_class_0() as f64);
+    let [heavy, light] = both.map(|particles| find_fof_halos(&snapshot(particles), &FofOptions::default()).unwrap());
+    assert_eq!((heavy.halos.len(), heavy.linking_length_mpc_h), (2, light.linking_length_mpc_h));
+    assert_eq!(heavy.particle_mass_msun_h, light.particle_mass_msun_h);
+    assert_eq!(heavy.fraction_in_halos, light.fraction_in_halos);
+    for (heavy, light) in heavy.halos.iter().zip(&light.halos) {
+        assert!(heavy.particles < light.particles && heavy.mass_msun_h == light.mass_msun_h);
+        assert!((heavy.dispersion_km_s / light.dispersion_km_s - 1.0).abs() < 1e-12);
+        for axis in 0..3 {
+            assert!((heavy.velocity_km_s[axis] - light.velocity_km_s[axis]).abs() < 1e-9 * light.dispersion_km_s);
+        }
+    }
 }
 
 /// Two equal clumps and a bridge between them: the centre is that of one, not the saddle. A dense satellite with 1% of the

@@ -2,7 +2,7 @@
 //! dispersion of their dark matter, and an NFW concentration.
 //!
 //! R is the smallest radius beyond the innermost one at which the mean density within has fallen to Δ times the reference
-//! density; M = Δ ρ_ref 4π/3 R³. The innermost radius holds eight particles; without dark matter it is the width of the
+//! density; M = Δ ρ_ref 4π/3 R³. The innermost radius holds eight particles of any mass; without dark matter it is the width of the
 //! centre's cell. Particles count one by one, gas by samples of its cells as in [`crate::halos::peaks`].
 
 use crate::cells::{LeafCell, leaf_width_at};
@@ -15,6 +15,7 @@ use crate::spheres::{Look, SPHERES, look_at, visit_samples};
 use crate::table::Table;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::kernels::layout::DENSITY;
+use comove_sim::kernels::point::particle::{class_of, mass_of_class};
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, HostParticles};
 use rayon::prelude::*;
@@ -241,6 +242,13 @@ struct Near {
     velocity: [f64; 3],
 }
 
+impl Near {
+    /// In units of class 0.
+    fn mass(&self) -> f64 {
+        f64::from(mass_of_class(class_of(self.id)))
+    }
+}
+
 /// The particles of spheres.
 struct Particles<'a> {
     particles: &'a HostParticles,
@@ -277,8 +285,8 @@ impl<'a> Particles<'a> {
         Self { particles, grid, sent: Some((ranks, own)) }
     }
 
-    /// Mass of each in code units.
-    fn mass(&self) -> f64 {
+    /// Mass of a particle of class 0 in code units.
+    fn mass_of_class_0(&self) -> f64 {
         self.particles.particle_mass
     }
 
@@ -349,7 +357,7 @@ impl Look for Matter<'_> {
         let gas = gas.into_iter().enumerate().filter(|(_, [_, volume])| *volume > 0.0);
         let gas: Vec<(f64, f64, f64)> = gas.map(|(shell, [mass, volume])| (edge(shell), mass, volume)).collect();
         let particles = self.particles.as_ref().map_or(Vec::new(), |particles| particles.of(n, &self.spheres[n]));
-        let particle_mass = self.particles.as_ref().map_or(0.0, Particles::mass);
+        let particle_mass = self.particles.as_ref().map_or(0.0, Particles::mass_of_class_0);
         let mut crossings = [Crossing([f64::NAN; Crossing::NUMBERS]); SPHERICAL.len()];
         let mut waiting: Vec<usize> = (0..SPHERICAL.len()).collect();
         let mut within = Within::default();
@@ -364,7 +372,7 @@ impl Look for Matter<'_> {
                 }
                 (_, Some(_)) => {
                     let particle = next_particles.next().expect("it was seen");
-                    within.add_particle(particle.velocity);
+                    within.add_particle(particle);
                     particle.r
                 }
                 _ => break,
@@ -404,8 +412,8 @@ impl Matter<'_> {
     fn concentration(&self, n: usize, crossings: [Crossing; SPHERICAL.len()], particles: &[Near]) -> Option<f64> {
         let of_definition = SPHERICAL.iter().position(|definition| *definition == MassDefinition::M200c)?;
         let Crossing([radius, ..]) = crossings[of_definition];
-        let radii = particles.iter().map(|particle| particle.r);
-        radius.is_finite().then(|| nfw::concentration(radii, SOFTENED * self.widths[n], radius)).flatten()
+        let particles = particles.iter().map(|particle| (particle.r, particle.mass()));
+        radius.is_finite().then(|| nfw::concentration(particles, SOFTENED * self.widths[n], radius)).flatten()
     }
 }
 
@@ -416,8 +424,11 @@ struct Within {
     /// Of the samples of gas.
     gas_volume: f64,
     particles: usize,
-    velocity: [f64; 3],
-    velocity_square: f64,
+    /// Of the particles, in units of class 0.
+    mass: f64,
+    /// Σmv and Σmv² of the particles.
+    momentum: [f64; 3],
+    square: f64,
 }
 
 impl Within {
@@ -426,11 +437,13 @@ impl Within {
         self.gas_volume += volume;
     }
 
-    fn add_particle(&mut self, velocity: [f64; 3]) {
+    fn add_particle(&mut self, particle: &Near) {
+        let mass = particle.mass();
         self.particles += 1;
-        for v in velocity.into_iter().zip(&mut self.velocity) {
-            *v.1 += v.0;
-            self.velocity_square += v.0 * v.0;
+        self.mass += mass;
+        for (v, sum) in particle.velocity.into_iter().zip(&mut self.momentum) {
+            *sum += mass * v;
+            self.square += mass * (v * v);
         }
     }
 
@@ -440,7 +453,7 @@ impl Within {
     }
 
     fn particle_density(&self, r: f64, particle_mass: f64) -> f64 {
-        self.particles as f64 * particle_mass / volume(r)
+        self.mass * particle_mass / volume(r)
     }
 
     fn mean_density(&self, r: f64, particle_mass: f64) -> f64 {
@@ -449,12 +462,11 @@ impl Within {
 
     fn crossing(&self, radius: f64, particle_mass: f64) -> Crossing {
         let gas = self.gas_density();
-        let count = self.particles as f64;
-        let squares = self.velocity_square - norm(self.velocity).powi(2) / count;
+        let squares = self.square - norm(self.momentum).powi(2) / self.mass;
         Crossing([
             radius,
             gas / (gas + self.particle_density(radius, particle_mass)),
-            if self.particles > 0 { (squares.max(0.0) / (3.0 * count)).sqrt() } else { f64::NAN },
+            if self.particles > 0 { (squares.max(0.0) / (3.0 * self.mass)).sqrt() } else { f64::NAN },
         ])
     }
 }

@@ -1,7 +1,7 @@
 //! Spheres of planted particles in uniform gas, in closed form.
 
 use super::*;
-use crate::fixture::{Fixture, Random, particles_at, with_particles};
+use crate::fixture::{Fixture, Random, heavy_and_light, particles_at, with_particles};
 use crate::halos::peaks::{HaloOptions, find_halos};
 use comove_sim::Snapshot;
 
@@ -63,6 +63,26 @@ fn a_ball_of_particles() {
     // the ball is nowhere 500 times the critical density of a = 1/2 where it is thin
     let sphere = about(&snapshot, [5.0, 5.0, 5.0], 0.5);
     assert!(SPHERICAL.iter().all(|&definition| sphere.of(definition).is_none()), "{sphere:?}");
+}
+
+/// Masses, gas and dispersions are those of eight light particles at the place of each heavy one.
+#[test]
+fn heavy_particles_count_by_their_mass() {
+    let (centre, edge, count) = ([5.0; 3], 0.4, 6_000);
+    let mut random = Random::new(2);
+    let radii: Vec<f64> = (0..count).map(|_| edge * random.unit().cbrt()).collect();
+    let snapshot = planted(centre, radii.into_iter(), 1000.0 * volume(edge) / f64::from(count));
+    let both = heavy_and_light(snapshot.state.particles.clone().unwrap());
+    let [heavy, light] = both.map(|particles| about(&with_particles(snapshot.clone(), particles), centre, 2.0));
+    for definition in SPHERICAL {
+        let [heavy, light] = [&heavy, &light].map(|found| found.of(definition).unwrap());
+        let numbers = |found: Overdensity| [found.mass_msun_h, found.gas_fraction, found.dispersion_km_s.unwrap()];
+        for (heavy, light) in numbers(heavy).into_iter().zip(numbers(light)) {
+            assert!((heavy / light - 1.0).abs() < 1e-9, "{definition:?}: {heavy} {light}");
+        }
+    }
+    let [heavy, light] = [heavy, light].map(|found| found.concentration_200c);
+    assert_eq!(heavy.is_some(), light.is_some());
 }
 
 /// An NFW sphere of known concentration: R within 1%, c within 5% (its error is 2% with so many particles and a core that is

@@ -136,8 +136,8 @@ pub struct HaloCatalogue {
     pub box_mpc_h: [f64; 3],
     /// The background; none in non-comoving coordinates.
     pub cosmology: Option<Cosmology>,
-    /// Mass of all matter for each particle of dark matter in Msun/h, in a cosmology the particle's times Ω_m/(Ω_m − Ω_b);
-    /// none without dark matter.
+    /// Mass of all matter for each particle of dark matter in Msun/h, in a cosmology the particle's times Ω_m/(Ω_m − Ω_b), of
+    /// the lightest class; none without dark matter.
     pub particle_mass_msun_h: Option<f64>,
     /// The halos, heaviest first.
     pub halos: Vec<Halo>,
@@ -245,7 +245,7 @@ fn particle_mass_msun_h(part: &Part, mean_density: f64) -> Option<f64> {
     let header = part.header();
     let mean_density = header.cosmology.map_or(mean_density, |_| 1.0);
     let mass = mean_density * part.snapshot.box_lengths().iter().product::<f64>();
-    header.dark_matter.map(|stated| mass / stated.particles as f64 * header.units().mass_msun_h())
+    header.dark_matter.map(|stated| mass / stated.number_if_lightest() as f64 * header.units().mass_msun_h())
 }
 
 /// Numbers the halos by falling mass (a stable sort: equal masses stay in the order of their peaks) and relates them.

@@ -12,23 +12,30 @@ use crate::level::ghosts::{CoarseCells, gather};
 use crate::level::level_topology::LevelTopology;
 use crate::point::dual_energy::pressure;
 use crate::point::eos::Eos;
+use crate::point::particle::WHOLE;
 use crate::real::Real;
 use rayon::prelude::*;
+
+/// Arrays that criteria read; see [`super::flag`].
+#[derive(Clone, Copy)]
+pub(super) struct Pools<'a, T> {
+    pub(super) fluid: Option<&'a [T]>,
+    pub(super) matter: Option<&'a [T]>,
+    pub(super) lightest: Option<&'a [u64]>,
+}
 
 pub(super) fn flag<T: Real>(
     isa: Isa,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    fluid: Option<&[T]>,
-    matter: Option<&[T]>,
+    pools: Pools<'_, T>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
     let scratch = PerThread::new(|| Scratch::for_criteria(criteria));
     masks.par_chunks_mut(OCTANTS).enumerate().for_each(|(g, masks)| {
-        let rows =
-            scratch.with(|scratch| flagged_rows(isa, tables, g, coordinates[g], fluid, matter, criteria, scratch));
+        let rows = scratch.with(|scratch| flagged_rows(isa, tables, g, coordinates[g], pools, criteria, scratch));
         for (o, mask) in masks.iter_mut().enumerate() {
             *mask = patch_mask(&rows, octant_origin(o), buffer);
         }
@@ -51,8 +58,7 @@ pub(super) fn flagged_rows<T: Real>(
     tables: &LevelTopology,
     g: usize,
     coordinate: [u32; 3],
-    fluid: Option<&[T]>,
-    matter: Option<&[T]>,
+    Pools { fluid, matter, lightest }: Pools<'_, T>,
     criteria: &FlagCriteria<T>,
     scratch: &mut Scratch<T>,
 ) -> FlaggedRows {
@@ -64,7 +70,8 @@ pub(super) fn flagged_rows<T: Real>(
         Some(matter) => &matter[slot * GROUP_CELLS..][..GROUP_CELLS],
         None => group.get(DENSITY * GROUP_CELLS..).map_or(group, |from_density| &from_density[..GROUP_CELLS]),
     };
-    isa.run(GroupFlags { group, density, coordinate, criteria, block })
+    let lightest = lightest.map_or(&[][..], |lightest| &lightest[slot * GROUP_CELLS..][..GROUP_CELLS]);
+    isa.run(GroupFlags { group, density, lightest, coordinate, criteria, block })
 }
 
 /// Flagged cells of a group: row (j, k) at `k * 16 + j`, cell i in bit i.
@@ -86,6 +93,8 @@ struct GroupFlags<'a, T> {
     group: &'a [T],
     /// Of gas and dark matter, `[16, 16, 16]`
     density: &'a [T],
+    /// Weights of particles of class 0, `[16, 16, 16]`, or empty
+    lightest: &'a [u64],
     coordinate: [u32; 3],
     criteria: &'a FlagCriteria<T>,
     /// For criteria that read neighbours.
@@ -142,6 +151,12 @@ impl<T: Real> GroupFlags<'_, T> {
             }
             FlagCriterion::DarkMatterAbove(threshold) => {
                 by_row(&mut flagged, |j, k| above(&dark_matter(self.density, self.group, j, k), *threshold));
+            }
+            FlagCriterion::LightestAbove(threshold) => {
+                by_row(&mut flagged, |j, k| {
+                    let weights = &self.lightest[cell(0, j, k)..][..LANES];
+                    above(&number_of_particles::<T>(weights), *threshold)
+                });
             }
             FlagCriterion::GradientAbove { of, threshold } => {
                 block.expect(gathered).for_each_component(*of, eos, |value, scale| {
@@ -207,6 +222,16 @@ fn above<T: Real>(row: &[T], threshold: T) -> Lanes<bool> {
         met[i] = row[i] > threshold;
     }
     met
+}
+
+/// Particles of class 0 from their weights.
+#[inline(always)]
+fn number_of_particles<T: Real>(weights: &[u64]) -> Lanes<T> {
+    let mut number = [T::zero(); LANES];
+    for i in 0..LANES {
+        number[i] = T::from_f64(weights[i] as f64 / WHOLE as f64);
+    }
+    number
 }
 
 /// P < `factor` ρ² in row (j, k).

@@ -63,8 +63,7 @@ pub(super) fn flag<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    fluid: Option<&Buffer<T>>,
-    matter: Option<&Buffer<T>>,
+    (fluid, matter, lightest): (Option<&Buffer<T>>, Option<&Buffer<T>>, Option<&Buffer<u64>>),
     criteria: &FlagCriteria<T>,
     buffer: usize,
 ) -> Vec<u32> {
@@ -73,6 +72,7 @@ pub(super) fn flag<T: Real>(
     let entries: Vec<Criterion<T>> = steps.map(|step| entry(step, &criteria.level, &mut programs)).collect();
     let shared = criteria.met.criteria().map(work_bytes).max().unwrap_or(0);
     let [fluid, matter] = [fluid, matter].map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
+    let lightest = lightest.map_or(Pointer::NULL, Buffer::pointer);
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
     let entries = Array::work_space_of(device, &entries);
@@ -83,7 +83,7 @@ pub(super) fn flag<T: Real>(
     // stays within STACK, which is that of the kernel.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
-            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter,
+            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter, lightest,
             entries.pointer(), count, programs.pointer(), buffer as i32, masks.pointer());
     }
     masks.to_host()
@@ -101,10 +101,10 @@ fn entry<T: Real>(step: &Step<T>, level: &FlagLevel<T>, programs: &mut Vec<Instr
     };
     let criterion = match step {
         Step::Criterion(criterion) => criterion,
-        Step::Nowhere => return Criterion { kind: 7, ..plain },
-        Step::And => return Criterion { kind: 8, ..plain },
-        Step::Or => return Criterion { kind: 9, ..plain },
-        Step::Not => return Criterion { kind: 10, ..plain },
+        Step::Nowhere => return Criterion { kind: 8, ..plain },
+        Step::And => return Criterion { kind: 9, ..plain },
+        Step::Or => return Criterion { kind: 10, ..plain },
+        Step::Not => return Criterion { kind: 11, ..plain },
     };
     match criterion {
         FlagCriterion::DensityAbove(threshold) => Criterion { threshold: *threshold, ..plain },
@@ -122,6 +122,7 @@ fn entry<T: Real>(step: &Step<T>, level: &FlagLevel<T>, programs: &mut Vec<Instr
             Criterion { kind: 5, first, count: programs.len() as u32 - first, ..plain }
         }
         FlagCriterion::DarkMatterAbove(threshold) => Criterion { kind: 6, threshold: *threshold, ..plain },
+        FlagCriterion::LightestAbove(threshold) => Criterion { kind: 7, threshold: *threshold, ..plain },
     }
 }
 
@@ -138,6 +139,7 @@ fn work_bytes<T: Real>(criterion: &FlagCriterion<T>) -> usize {
         }
         FlagCriterion::DensityAbove(_)
         | FlagCriterion::DarkMatterAbove(_)
+        | FlagCriterion::LightestAbove(_)
         | FlagCriterion::JeansCellsBelow(_)
         | FlagCriterion::Inside(_) => 0,
     }

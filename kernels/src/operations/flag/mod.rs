@@ -22,8 +22,11 @@ use crate::device::isa::Isa;
 use crate::layout::{GROUP_VALUES, OCTANTS};
 use crate::level::level_topology::LevelTopology;
 use crate::point::eos::Eos;
+#[cfg(doc)]
+use crate::point::particle::WeightUnit;
 use crate::real::Real;
 pub use combination::{Combination, Step};
+use cpu::Pools;
 use program::Op;
 pub use program::Program;
 pub use region::Region;
@@ -46,6 +49,8 @@ pub enum FlagCriterion<T> {
     DensityAbove(T),
     /// Density of dark matter above this: of all matter less the gas. Met nowhere without dark matter.
     DarkMatterAbove(T),
+    /// More particles of mass class 0 than this.
+    LightestAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
         /// Of which quantity.
@@ -82,6 +87,7 @@ impl<T> FlagCriterion<T> {
         match self {
             Self::DensityAbove(threshold) => Self::DensityAbove(raise(threshold)),
             Self::DarkMatterAbove(threshold) => Self::DarkMatterAbove(raise(threshold)),
+            Self::LightestAbove(threshold) => Self::LightestAbove(raise(threshold)),
             Self::GradientAbove { of, threshold } => Self::GradientAbove { of, threshold: raise(threshold) },
             Self::LohnerAbove { of, threshold, filter } => {
                 Self::LohnerAbove { of, threshold: raise(threshold), filter }
@@ -95,7 +101,7 @@ impl<T> FlagCriterion<T> {
     fn is_on_gas(&self, with_matter: bool) -> bool {
         match self {
             Self::DensityAbove(_) => !with_matter,
-            Self::DarkMatterAbove(_) | Self::Inside(_) => false,
+            Self::DarkMatterAbove(_) | Self::LightestAbove(_) | Self::Inside(_) => false,
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) => true,
             Self::Where(program) => program.reads(Op::is_of_gas) || !with_matter && program.reads(Op::is_of_matter),
         }
@@ -106,7 +112,11 @@ impl<T> FlagCriterion<T> {
         match self {
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } => true,
             Self::Where(program) => program.reads(|op| op == Op::DivergenceOfVelocity),
-            Self::DensityAbove(_) | Self::DarkMatterAbove(_) | Self::JeansCellsBelow(_) | Self::Inside(_) => false,
+            Self::DensityAbove(_)
+            | Self::DarkMatterAbove(_)
+            | Self::LightestAbove(_)
+            | Self::JeansCellsBelow(_)
+            | Self::Inside(_) => false,
         }
     }
 }
@@ -158,6 +168,8 @@ pub struct FlagCriteria<T> {
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; none where no criterion is on gas.
 /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`]; what it has
 ///   beyond the gas is dark matter.
+/// * `lightest`: deposits of particles of class 0 ([`WeightUnit::of_lightest`]), `[slots, 16, 16, 16]`; needed for
+///   [`FlagCriterion::LightestAbove`].
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
 ///   contains a flagged or buffer cell because of this patch (the centre bit: the patch itself).
@@ -172,10 +184,16 @@ pub fn flag<T: Real>(
     coordinates: &[[u32; 3]],
     fluid: Option<&Buffer<T>>,
     matter: Option<&Buffer<T>>,
+    lightest: Option<&Buffer<u64>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
+    let counts = |criterion: &FlagCriterion<T>| matches!(criterion, FlagCriterion::LightestAbove(_));
+    assert!(
+        lightest.is_some() || !criteria.met.criteria().any(counts),
+        "a criterion on particles without their number"
+    );
     assert!(fluid.is_none_or(|fluid| fluid.len() % GROUP_VALUES == 0), "a fluid pool holds whole groups");
     let on_gas = criteria.met.criteria().any(|criterion| criterion.is_on_gas(matter.is_some()));
     assert!(fluid.is_some() || !on_gas, "a criterion on gas without gas");
@@ -186,11 +204,13 @@ pub fn flag<T: Real>(
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
             let [fluid, matter] = [fluid, matter].map(|pool| pool.map(Buffer::host));
-            cpu::flag(Isa::best(), tables, coordinates, fluid, matter, criteria, buffer, masks);
+            let pools = Pools { fluid, matter, lightest: lightest.map(Buffer::host) };
+            cpu::flag(Isa::best(), tables, coordinates, pools, criteria, buffer, masks);
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, fluid, matter, criteria, buffer));
+            let pools = (fluid, matter, lightest);
+            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, pools, criteria, buffer));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Criteria against brute force, cell by cell.
 
-use super::cpu::{Scratch, flagged_rows};
+use super::cpu::{Pools, Scratch, flagged_rows};
 use super::program::Op;
 use super::*;
 use crate::layout::{DIRECTIONS, FIELDS, GROUP, GROUP_CELLS, HYDRO_GHOSTS, PATCH, cell, octant_origin};
 use crate::level::ghosts::{BLOCK_VALUES, CoarseCells, block_cell, gather};
 use crate::point::dual_energy::pressure;
+use crate::point::particle::WHOLE;
 use crate::testing::{Mesh, Noise, conserved};
 
 const GAMMA: f64 = 5.0 / 3.0;
@@ -24,13 +25,17 @@ fn level<T: Real>(mesh: &Mesh, level: usize) -> FlagLevel<T> {
     }
 }
 
+fn pools<'a, T>(fluid: Option<&'a [T]>, matter: Option<&'a [T]>) -> Pools<'a, T> {
+    Pools { fluid, matter, lightest: None }
+}
+
 /// The flagged cells of a group in the order of its layout, the same on every instruction set.
 fn flagged<T: Real>(mesh: &Mesh, l: usize, g: usize, fluid: &[T], criterion: FlagCriterion<T>) -> Vec<bool> {
     let criteria = FlagCriteria { met: criterion.into(), level: level(mesh, l) };
     let coordinate = mesh.levels[l][g].map(|c| c as u32);
     let rows = |isa| {
         let mut scratch = Scratch::for_criteria(&criteria);
-        flagged_rows(isa, &mesh.tables(l), g, coordinate, Some(fluid), None, &criteria, &mut scratch)
+        flagged_rows(isa, &mesh.tables(l), g, coordinate, pools(Some(fluid), None), &criteria, &mut scratch)
     };
     let best = rows(Isa::best());
     for isa in Isa::available() {
@@ -234,7 +239,7 @@ fn masks_agree_with_brute_force() {
     let pool = Buffer::from_host(&device, fluid.clone()).unwrap();
     for buffer in [0, 1, 3, 8] {
         let mut masks = vec![u32::MAX; 2 * OCTANTS];
-        flag(&device, &mesh.tables(0), &[[0; 3], [1, 0, 0]], Some(&pool), None, &criteria, buffer, &mut masks);
+        flag(&device, &mesh.tables(0), &[[0; 3], [1, 0, 0]], Some(&pool), None, None, &criteria, buffer, &mut masks);
         assert!(masks.contains(&0) && masks.iter().any(|&mask| mask != 0), "the test needs both");
         for (n, &mask) in masks.iter().enumerate() {
             let origin = octant_origin(n % OCTANTS);
@@ -275,13 +280,33 @@ fn dark_matter_is_what_matter_has_beyond_the_gas() {
     for isa in Isa::available() {
         let rows = |matter| {
             let mut scratch = Scratch::for_criteria(&criteria);
-            let rows = flagged_rows(isa, &tables, 1, coordinate, Some(&fluid), matter, &criteria, &mut scratch);
+            let rows = flagged_rows(isa, &tables, 1, coordinate, pools(Some(&fluid), matter), &criteria, &mut scratch);
             (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect::<Vec<bool>>()
         };
         let expected: Vec<bool> =
             (0..GROUP_CELLS).map(|c| matter[slot * GROUP_CELLS + c] - gas(slot, c) > 2.0).collect();
         assert_same(&rows(Some(&matter)), &expected, "dark matter");
         assert!(!rows(None).contains(&true));
+    }
+}
+
+/// Particles of class 0 by their deposits, in whichever slot the group is.
+#[test]
+fn the_number_of_the_lightest_particles_is_that_of_their_deposits() {
+    let ((mesh, fluid), mut noise) = (rough_gas(), Noise::new(15));
+    let weights: Vec<u64> =
+        (0..mesh.group_count() * GROUP_CELLS).map(|_| (noise.next().abs() * 4.0 * WHOLE as f64) as u64).collect();
+    let criteria = FlagCriteria { met: FlagCriterion::LightestAbove(2.5).into(), level: level::<f64>(&mesh, 1) };
+    let tables = mesh.tables(1);
+    let slot = tables.slots[2] as usize;
+    let expected: Vec<bool> =
+        weights[slot * GROUP_CELLS..][..GROUP_CELLS].iter().map(|&w| w as f64 / WHOLE as f64 > 2.5).collect();
+    for isa in Isa::available() {
+        let mut scratch = Scratch::for_criteria(&criteria);
+        let pools = Pools { lightest: Some(&weights), ..pools(Some(&fluid), None) };
+        let rows = flagged_rows(isa, &tables, 2, [0; 3], pools, &criteria, &mut scratch);
+        let found: Vec<bool> = (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect();
+        assert_same(&found, &expected, "lightest particles");
     }
 }
 
@@ -324,7 +349,7 @@ fn combinations_follow_their_truth_tables() {
         for isa in Isa::available() {
             let mut scratch = Scratch::for_criteria(&criteria);
             let tables = mesh.tables(0);
-            let rows = flagged_rows(isa, &tables, 0, [0; 3], Some(&fluid), None, &criteria, &mut scratch);
+            let rows = flagged_rows(isa, &tables, 0, [0; 3], pools(Some(&fluid), None), &criteria, &mut scratch);
             for cell in 0..GROUP_CELLS {
                 let [a, b, c] = [0, 1, 2].map(|n| alone[n][cell]);
                 seen[usize::from(a) + 2 * usize::from(b) + 4 * usize::from(c)] += 1;
@@ -354,7 +379,7 @@ fn programs_see_all_matter() {
     let found = |op, limit, fluid: Option<&[f64]>, matter: Option<&[f64]>| {
         let criteria = above(op, limit);
         let mut scratch = Scratch::for_criteria(&criteria);
-        let rows = flagged_rows(Isa::best(), &tables, 1, [1, 0, 0], fluid, matter, &criteria, &mut scratch);
+        let rows = flagged_rows(Isa::best(), &tables, 1, [1, 0, 0], pools(fluid, matter), &criteria, &mut scratch);
         (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect::<Vec<bool>>()
     };
     let cells = |of: &dyn Fn(f64, f64) -> bool| {

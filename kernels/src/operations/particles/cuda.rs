@@ -8,6 +8,7 @@ use crate::layout::FIELDS;
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::TimedPotential;
+use crate::point::particle::WeightUnit;
 use crate::real::Real;
 use std::ops::Range;
 
@@ -80,7 +81,8 @@ pub(super) fn deposit(
     tables: &LevelTopology,
     particles: &Particles,
     parts: &[Part],
-    mass: &Buffer<u64>,
+    unit: WeightUnit,
+    (mass, overflow): (&Buffer<u64>, &Buffer<u64>),
 ) {
     let locator = Locator::of(device, locator);
     // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, checked by the caller.
@@ -94,9 +96,9 @@ pub(super) fn deposit(
         unsafe {
             match own.checked_sub(level) {
                 Some(finer) => launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, finer as i32, columns, drift, mass.pointer()),
+                    locator, level as i32, finer as i32, columns, drift, unit, mass.pointer(), overflow.pointer()),
                 None => launch!(device, f32, "deposit_coarser_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, columns, drift, mass.pointer()),
+                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer()),
             }
         }
     }
@@ -201,13 +203,13 @@ pub(super) fn sort(
     firsts.to_host().into_iter().map(|first| first as usize).chain([range.end]).collect()
 }
 
-pub(super) fn sums(device: &CudaDevice, particles: &Particles, range: Range<usize>) -> Vec<BlockSums> {
+pub(super) fn sums(device: &CudaDevice, particles: &Particles, range: Range<usize>, class: usize) -> Vec<BlockSums> {
     let columns = Columns::of(particles, &range);
     let blocks = range.len().div_ceil(BLOCK);
     let sums = Array::<BlockSums>::work_space(device, blocks);
     // SAFETY: the parameters are the kernel's; there is room for every block's sums.
     unsafe {
-        launch!(device, f32, "sum_particles", blocks, THREADS, 0; columns, sums.pointer());
+        launch!(device, f32, "sum_particles", blocks, THREADS, 0; columns, class as i32, sums.pointer());
     }
     sums.to_host()
 }

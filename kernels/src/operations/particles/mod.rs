@@ -18,6 +18,7 @@ use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::TimedPotential;
+use crate::point::particle::WeightUnit;
 use crate::real::Real;
 pub use exchange::{add_weights, count_in_groups, foreign, gather_weights, put, take};
 use std::ops::Range;
@@ -37,7 +38,7 @@ const IMPOSSIBLE: f32 = 2000.0;
 const MOMENTUM_UNIT: f64 = 16_777_216.0; // 2²⁴
 const SQUARE_UNIT: f64 = 268_435_456.0; // 2²⁸
 
-/// Particles of one mass on a device.
+/// Particles on a device. Their masses follow from their identities ([`crate::point::particle::class_of`]).
 #[derive(Debug)]
 pub struct Particles {
     /// `[8][particles]`, see [`COLUMNS`].
@@ -156,13 +157,33 @@ pub struct Part {
     pub factors: [f64; 3],
 }
 
+/// A cell whose mass has exceeded 64 bits: none, or one of them.
+#[derive(Debug)]
+pub struct Overflow(Buffer<u64>);
+
+impl Overflow {
+    /// None so far.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub fn none(device: &Device) -> Result<Self, KernelError> {
+        Buffer::zeros(device, 1).map(Self)
+    }
+
+    /// The last of these cells in the pool, `[slots, 16, 16, 16]`; waits for the device.
+    pub fn cell(&self) -> Option<usize> {
+        (self.0.to_host()[0] as usize).checked_sub(1)
+    }
+}
+
 /// Shares the particles' mass among the cells of a level (cloud in cell): `mass`, `[slots, 16, 16, 16]`, is overwritten in the
-/// level's slots with the sum of weights, of which a particle has 2⁴² ([`crate::point::particle::WHOLE`]). Each particle is a
-/// cube of one cell of its own level on all levels, so that a refined cell has the sum of its finer ones. What falls on cells
-/// that the level does not have is left out.
+/// level's slots with the sum of weights, of which a particle of class 0 has [`WeightUnit::whole`]. Each particle is a cube of
+/// one cell of its own level on all levels, so that a refined cell has the sum of its finer ones. What falls on cells that the
+/// level does not have is left out.
 ///
 /// * `tables`: of level `level`
 /// * `parts`: all particles in the level's groups and in cells beside them; of levels no coarser than the next coarser one
+/// * `overflow`: set where the sum of a cell exceeds 64 bits
 ///
 /// # Panics
 /// If shapes disagree.
@@ -172,15 +193,21 @@ pub fn deposit(
     (level, tables): (usize, &LevelTopology),
     particles: &Particles,
     parts: &[Part],
-    mass: &mut Buffer<u64>,
+    unit: WeightUnit,
+    (mass, overflow): (&mut Buffer<u64>, &mut Overflow),
 ) {
     parts.iter().for_each(|part| particles.check(&part.range));
     assert!(parts.iter().all(|part| part.level + 1 >= level), "particles of much coarser levels");
     check_pool(tables, mass.len());
     match device {
-        Device::Cpu(cpu) => cpu.install(|| cpu::deposit(locator, level, tables, particles, parts, mass.host_mut())),
+        Device::Cpu(cpu) => {
+            let to = (mass.host_mut(), overflow.0.host_mut());
+            cpu.install(|| cpu::deposit(locator, level, tables, particles, parts, unit, to));
+        }
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::deposit(device, locator, level, tables, particles, parts, mass),
+        Device::Cuda(device) => {
+            cuda::deposit(device, locator, level, tables, particles, parts, unit, (mass, &overflow.0));
+        }
     }
 }
 
@@ -339,17 +366,23 @@ impl BlockSums {
     }
 }
 
-/// Sums over a range of particles.
+/// Sums over the particles of a class in a range.
 ///
 /// # Panics
 /// If there are not so many particles.
-pub fn sums(device: &Device, particles: &Particles, range: Range<usize>) -> ParticleSums {
+pub fn sums(device: &Device, particles: &Particles, range: Range<usize>, class: usize) -> ParticleSums {
     particles.check(&range);
     ParticleSums::of(match device {
-        Device::Cpu(cpu) => cpu.install(|| cpu::sums(particles, range)),
+        Device::Cpu(cpu) => cpu.install(|| cpu::sums(particles, range, class)),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::sums(device, particles, range),
+        Device::Cuda(device) => cuda::sums(device, particles, range, class),
     })
+}
+
+/// The identity of which this is the upper half, without the lower one: enough for the class.
+#[inline(always)]
+fn of_upper_half(upper_half: u32) -> u64 {
+    u64::from(upper_half) << 32
 }
 
 /// How many particles are closer to an end of the box than so much along some axis, in 2⁻³² of its length.

@@ -1,6 +1,7 @@
 // Particles: the twin of particles/cpu.rs. One thread a particle. Masses and sums are integers, so no order counts.
 #include "level/group_locator.cuh"
 #include "level/report.cuh"
+#include "operations/particles/overflow.cuh"
 #include "point/particle.cuh"
 
 constexpr int COLUMNS = 8;
@@ -12,6 +13,7 @@ struct Columns {
     uint64_t count;
 
     __device__ float velocity(int axis, size_t n) const { return of_bits(columns[3 + axis][n]); }
+    __device__ int mass_class(size_t n) const { return class_of(columns[7][n]); }
 };
 
 struct Drift {
@@ -65,41 +67,44 @@ template <int N> struct Around : Neighbourhood {
     uint32_t weights[3][N];
 
     /// Of a particle of a level finer by so many.
-    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3], int finer = 0)
+    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3], int finer = 0,
+                      int bits = WEIGHT_BITS)
         : Neighbourhood{locator, level} {
         static_assert(N == 2);
 #pragma unroll
         for (int axis = 0; axis < 3; axis++) {
-            const Cloud cloud = on_coarser(Cloud(position[axis], locator.cells(axis, level + finer)), finer);
+            const Cloud cloud = on_coarser(Cloud(position[axis], locator.cells(axis, level + finer), bits), finer);
             place(axis, cloud.cell, cloud.lower, cloud.weights);
         }
         own = locator.slot(level, group);
     }
 
     /// Of a particle of the next coarser level.
-    __device__ static Around of_coarser(const GroupLocator &locator, int level, const uint32_t (&position)[3]) {
+    __device__ static Around of_coarser(const GroupLocator &locator, int level, const uint32_t (&position)[3],
+                                        int bits) {
         Around around(Neighbourhood{locator, level});
 #pragma unroll
         for (int axis = 0; axis < 3; axis++) {
-            const WideCloud cloud(position[axis], locator.cells(axis, level));
+            const WideCloud cloud(position[axis], locator.cells(axis, level), bits);
             around.place(axis, cloud.cell, -1, cloud.weights);
         }
         around.own = locator.slot(level, around.group);
         return around;
     }
 
-    /// Adds the particle's mass to the cells.
-    __device__ void deposit(unsigned long long *mass) const {
+    /// Adds the particle's mass, in weights of class 0, to the cells.
+    __device__ void deposit(uint32_t scale, unsigned long long *mass, unsigned long long *overflow) const {
         for (int corner = 0; corner < N * N * N; corner++) {
             const int i = corner % N, j = corner / N % N, k = corner / (N * N);
-            const unsigned long long weight = (unsigned long long)(weights[0][i]) * weights[1][j] * weights[2][k];
+            const unsigned long long weight =
+                (unsigned long long)(weights[0][i]) * scale * weights[1][j] * weights[2][k];
             // most are, of a particle of a much finer level
             if (weight == 0) continue;
             const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
             const uint32_t slot = beside(groups_from(x), groups_from(y), groups_from(z));
             if (slot == NONE) continue;
             const int mask = GROUP - 1;
-            atomicAdd(mass + size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight);
+            add_weight(mass, size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight, overflow);
         }
     }
 
@@ -121,21 +126,25 @@ __device__ inline void position_after(const Columns &particles, size_t n, const 
 }
 
 extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, int finer, Columns particles,
-                                                 Drift drift, unsigned long long *mass) {
+                                                 Drift drift, WeightUnit unit, unsigned long long *mass,
+                                                 unsigned long long *overflow) {
     const size_t n = particle();
     if (n >= particles.count) return;
     uint32_t position[3];
     position_after(particles, n, drift, position);
-    Around<2>(locator, level, position, finer).deposit(mass);
+    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    Around<2>(locator, level, position, finer, unit.bits).deposit(scale, mass, overflow);
 }
 
 extern "C" __global__ void deposit_coarser_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
-                                                         unsigned long long *mass) {
+                                                         WeightUnit unit, unsigned long long *mass,
+                                                         unsigned long long *overflow) {
     const size_t n = particle();
     if (n >= particles.count) return;
     uint32_t position[3];
     position_after(particles, n, drift, position);
-    Around<3>::of_coarser(locator, level, position).deposit(mass);
+    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    Around<3>::of_coarser(locator, level, position, unit.bits).deposit(scale, mass, overflow);
 }
 
 template <typename T>
@@ -322,7 +331,7 @@ struct BlockSums {
     uint32_t invalid;
 };
 
-extern "C" __global__ void sum_particles_f32(Columns particles, BlockSums *sums) {
+extern "C" __global__ void sum_particles_f32(Columns particles, int mass_class, BlockSums *sums) {
     __shared__ int64_t room[32];
     __shared__ uint32_t room_of_bits[32];
     int64_t momentum[3] = {0, 0, 0}, square = 0, invalid = 0;
@@ -330,6 +339,7 @@ extern "C" __global__ void sum_particles_f32(Columns particles, BlockSums *sums)
     for (int c = threadIdx.x; c < BLOCK; c += blockDim.x) {
         const size_t n = size_t(blockIdx.x) * BLOCK + c;
         if (n >= particles.count) break;
+        if (particles.mass_class(n) != mass_class) continue;
         const float v[3] = {particles.velocity(0, n), particles.velocity(1, n), particles.velocity(2, n)};
         const float most = 2000.0f;
         if (!(absolute(v[0]) < most && absolute(v[1]) < most && absolute(v[2]) < most)) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::layout::{GROUP, PATCH};
 use crate::level::level_topology::NONE;
-use crate::point::particle::{WHOLE, drifted};
+use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, mass_of_class};
 use crate::testing::{Mesh, Noise, with_gpu};
 
 const LEVELS: usize = 3;
@@ -35,6 +35,15 @@ fn particles(count: usize, noise: &mut Noise) -> [Vec<u32>; COLUMNS] {
     columns
 }
 
+/// The same with classes from 0 to the heaviest, most particles being light.
+fn with_classes(mut columns: [Vec<u32>; COLUMNS], heaviest: usize) -> [Vec<u32>; COLUMNS] {
+    for (n, upper_half) in columns[7].iter_mut().enumerate() {
+        let class = if n % 3 == 0 { n / 3 % (heaviest + 1) } else { 0 };
+        *upper_half = (id_of_class(class, u64::from(*upper_half) << 32).unwrap() >> 32) as u32;
+    }
+    columns
+}
+
 /// The weights of particles in the cells of a level, in key order, by the textbook.
 fn expected_mass(mesh: &Mesh, level: usize, columns: &[Vec<u32>; COLUMNS], factors: [f64; 3]) -> Vec<f64> {
     let mut mass = vec![0.0; mesh.levels[level].len() * GROUP_CELLS];
@@ -64,6 +73,7 @@ fn mass_in_cells_is_that_of_clouds() {
     let (mesh, mut noise) = (mesh(), Noise::new(3));
     let (locator, columns) = (mesh.locator(), particles(20_000, &mut noise));
     let mut on_device = Particles::from_host(&device, columns.clone()).unwrap();
+    let (unit, mut overflow) = (WeightUnit::default(), Overflow::none(&device).unwrap());
     let factors = [3e7, 1e7, 2e7];
     for level in 0..LEVELS {
         let tables = mesh.tables(level);
@@ -75,7 +85,7 @@ fn mass_in_cells_is_that_of_clouds() {
             }
             let mut mass = Buffer::from_host(&device, vec![7; mesh.group_count() * GROUP_CELLS]).unwrap();
             let parts = [0..5_000, 5_000..20_000].map(|range| Part { range, level, factors });
-            deposit(&device, &locator, (level, &tables), &on_device, &parts, &mut mass);
+            deposit(&device, &locator, (level, &tables), &on_device, &parts, unit, (&mut mass, &mut overflow));
             let found = |g: usize| &mass.host()[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS];
             for (g, expected) in expected.chunks_exact(GROUP_CELLS).enumerate() {
                 for (found, expected) in found(g).iter().zip(expected) {
@@ -94,19 +104,28 @@ fn mass_in_cells_is_that_of_clouds() {
 
 #[test]
 fn a_refined_cell_has_the_mass_of_its_finer_ones() {
+    refined_cells_agree(0);
+    refined_cells_agree(5);
+}
+
+/// * `heaviest`: class of the heaviest particles
+fn refined_cells_agree(heaviest: usize) {
     let device = Device::cpu(2).unwrap();
+    let (unit, mut overflow) = (WeightUnit::for_heaviest(heaviest), Overflow::none(&device).unwrap());
     // none of the finest beside the root
     let (mesh, mut noise) = (mesh_with((0..12).map(|n| [1 + n % 2, n / 2 % 3, 1 + n / 6])), Noise::new(5));
     let locator = mesh.locator();
     // few and many in a group
     for count in [3_000, 60_000] {
-        let mut on_device = Particles::from_host(&device, particles(count, &mut noise)).unwrap();
+        let columns = with_classes(particles(count, &mut noise), heaviest);
+        let mut on_device = Particles::from_host(&device, columns).unwrap();
         let firsts = sort(&device, &locator, &mut on_device, 0, 0);
         let part = |level: usize| Part { range: firsts[level]..firsts[level + 1], level, factors: [0.0; 3] };
         let mut mass = Buffer::from_host(&device, vec![7; mesh.group_count() * GROUP_CELLS]).unwrap();
         for level in 0..LEVELS {
             let parts: Vec<Part> = (level.saturating_sub(1)..LEVELS).map(part).collect();
-            deposit(&device, &locator, (level, &mesh.tables(level)), &on_device, &parts, &mut mass);
+            let to = (&mut mass, &mut overflow);
+            deposit(&device, &locator, (level, &mesh.tables(level)), &on_device, &parts, unit, to);
         }
         let mut refined = 0;
         for level in 1..LEVELS {
@@ -128,6 +147,79 @@ fn a_refined_cell_has_the_mass_of_its_finer_ones() {
         }
         assert!(refined > 0);
     }
+}
+
+/// What particles of level `own` leave in the cells of another, and where these overflow.
+fn left_in_cells(
+    device: &Device,
+    (level, own): (usize, usize),
+    columns: &[Vec<u32>; COLUMNS],
+    unit: WeightUnit,
+) -> (Vec<u64>, Option<usize>) {
+    let mesh = mesh();
+    let particles = Particles::from_host(device, columns.clone()).unwrap();
+    let mut mass = Buffer::zeros(device, mesh.group_count() * GROUP_CELLS).unwrap();
+    let mut overflow = Overflow::none(device).unwrap();
+    let part = Part { range: 0..particles.len(), level: own, factors: [0.0; 3] };
+    let to = (&mut mass, &mut overflow);
+    deposit(device, &mesh.locator(), (level, &mesh.tables(level)), &particles, &[part], unit, to);
+    (mass.to_host(), overflow.cell())
+}
+
+/// A particle of class c leaves the bits of 8ᶜ of class 0 at its place. Counting the lightest, it leaves nothing.
+#[test]
+fn a_heavy_particle_is_as_many_light_ones() {
+    let device = Device::cpu(2).unwrap();
+    let some = particles(600, &mut Noise::new(21));
+    for heaviest in [1, 2, 3] {
+        let heavy = with_classes(some.clone(), heaviest);
+        let class = |n: usize| class_of(of_upper_half(heavy[7][n]));
+        let copies = |of: &dyn Fn(usize) -> usize| {
+            some.each_ref().map(|column| (0..600).flat_map(|n| vec![column[n]; of(n)]).collect::<Vec<u32>>())
+        };
+        let light = copies(&|n| mass_of_class(class(n)) as usize);
+        let lightest = copies(&|n| usize::from(class(n) == 0));
+        assert!(light[0].len() > 600 && lightest[0].len() < 600);
+        for levels in [(0, 0), (1, 1), (1, 2), (2, 1)] {
+            let left = |columns, unit| left_in_cells(&device, levels, columns, unit);
+            let unit = WeightUnit::for_heaviest(heaviest);
+            assert!(left(&heavy, unit) == left(&light, unit), "class {heaviest}, levels {levels:?}");
+            let alone = left(&lightest, WeightUnit::default());
+            assert!(left(&heavy, WeightUnit::of_lightest()) == alone, "the lightest, levels {levels:?}");
+        }
+    }
+}
+
+/// 2¹⁶ particles of class 7 in one cell are one too many for it. Returns what it sees, for comparison between devices.
+fn overflow_of(device: &Device) -> Vec<Option<usize>> {
+    let mesh = mesh();
+    let heavy = (id_of_class(7, 0).unwrap() >> 32) as u32;
+    // the centre of a cell, in a run and each before a particle elsewhere
+    let centre = [7 << 27, 7 << 26, 7 << 26];
+    let cases = [(65_535, 1), (65_536, 1), (65_535, 2), (65_536, 2)];
+    cases
+        .map(|(count, every)| {
+            let mut columns: [Vec<u32>; COLUMNS] =
+                std::array::from_fn(|c| vec![if c < 3 { 1 << 31 } else { 0 }; every * count]);
+            for n in (0..every * count).step_by(every) {
+                (0..3).for_each(|axis| columns[axis][n] = centre[axis]);
+                columns[7][n] = heavy;
+            }
+            let unit = WeightUnit::for_heaviest(7);
+            let (mass, cell) = left_in_cells(device, (0, 0), &columns, unit);
+            let full = mass.iter().position(|&mass| mass > 65_000 << 48);
+            assert_eq!(cell.is_some(), count == 65_536, "{count} {every}");
+            assert!(full.is_some() == cell.is_none() && mass.len() == mesh.group_count() * GROUP_CELLS);
+            cell.or(full)
+        })
+        .to_vec()
+}
+
+#[test]
+fn a_cell_that_overflows_is_found() {
+    let found = overflow_of(&Device::cpu(2).unwrap());
+    assert!(found.iter().all(|cell| *cell == found[0] && cell.is_some()), "{found:?}");
+    with_gpu(|gpu| assert_eq!(overflow_of(gpu), found));
 }
 
 #[test]
@@ -217,7 +309,8 @@ fn received<T: Real>(
         (level, &mesh.tables(level)),
         &particles,
         &[Part { range: 0..count, level: own, factors: drift }],
-        &mut mass,
+        WeightUnit::for_heaviest(5),
+        (&mut mass, &mut Overflow::none(&device).unwrap()),
     );
     kick(&device, &locator, level, &mut particles, 0..count, &now, Some(&timed), 0.1);
     let mut kicked: Vec<_> =
@@ -231,7 +324,7 @@ fn received<T: Real>(
 fn particles_get_the_same_together_and_alone() {
     let device = Device::cpu(2).unwrap();
     let (mesh, mut noise) = (mesh(), Noise::new(12));
-    let alone = particles(20_000, &mut noise);
+    let alone = with_classes(particles(20_000, &mut noise), 5);
     let mut sorted = Particles::from_host(&device, alone.clone()).unwrap();
     // some have left their group since
     sort(&device, &mesh.locator(), &mut sorted, 0, 0);
@@ -313,7 +406,7 @@ fn sums_are_those_of_the_velocities() {
     columns[4][77] = f32::NAN.to_bits();
     columns[5][9_999] = 1e9f32.to_bits();
     let on_device = Particles::from_host(&device, columns.clone()).unwrap();
-    let found = sums(&device, &on_device, 5..10_000);
+    let found = sums(&device, &on_device, 5..10_000, 0);
     assert_eq!(found.invalid, 2);
     let velocity = |n: usize, axis: usize| f64::from(f32::from_bits(columns[3 + axis][n]));
     let valid = || (5..9_999).filter(|n| *n != 77);
@@ -331,7 +424,7 @@ fn sums_are_those_of_the_velocities() {
 fn devices_agree<T: Real>(gpu: &Device) {
     let cpu = Device::cpu(2).unwrap();
     let (mesh, mut noise) = (mesh(), Noise::new(8));
-    let (locator, columns) = (mesh.locator(), particles(3_000, &mut noise));
+    let (locator, columns) = (mesh.locator(), with_classes(particles(3_000, &mut noise), 4));
     let slots = mesh.group_count();
     let [early, late, now]: [Vec<T>; 3] =
         [(); 3].map(|()| (0..slots * GROUP_CELLS).map(|_| T::from_f64(noise.next())).collect());
@@ -348,6 +441,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
         let [from, to, pool] = [&early, &late, &now].map(|values| Buffer::from_host(device, values.clone()).unwrap());
         let timed = TimedPotential { from: &from, to: &to, places: &places, weight: T::from_f64(0.3) };
         let mut mass = Buffer::zeros(device, slots * GROUP_CELLS).unwrap();
+        let mut overflow = Overflow::none(device).unwrap();
         let gas = Buffer::from_host(device, fluid.clone()).unwrap();
         let mut density = Buffer::<T>::zeros(device, slots * GROUP_CELLS).unwrap();
         for level in 0..LEVELS {
@@ -357,7 +451,8 @@ fn devices_agree<T: Real>(gpu: &Device) {
                 Part { range: 0..again[0], level: level.saturating_sub(1), factors: [0.0; 3] },
                 Part { range: again[0]..3_000, level: 2, factors: [1e6, -1e6, 3e6] },
             ];
-            deposit(device, &locator, (level, &tables), &particles, &parts, &mut mass);
+            let to = (&mut mass, &mut overflow);
+            deposit(device, &locator, (level, &tables), &particles, &parts, WeightUnit::for_heaviest(4), to);
             matter_density(device, &tables, &mass, 1e-12, Some(&gas), &mut density);
             let first = if level == 0 { 0 } else { again[level - 1] };
             let end = again[level];
@@ -368,9 +463,12 @@ fn devices_agree<T: Real>(gpu: &Device) {
         seen.extend(density.to_host().into_iter().map(T::bits));
         seen.push(hash(device, &particles));
         seen.push(near_edges(device, &particles, [1 << 28, 0, 1 << 30]));
-        let sums = sums(device, &particles, again[0]..3_000);
-        seen.extend(sums.momentum.map(|sum| sum as u64));
-        seen.extend([sums.square as u64, u64::from(sums.fastest.to_bits()), sums.invalid]);
+        for class in 0..=4 {
+            let sums = sums(device, &particles, again[0]..3_000, class);
+            seen.extend(sums.momentum.map(|sum| sum as u64));
+            seen.extend([sums.square as u64, u64::from(sums.fastest.to_bits()), sums.invalid]);
+        }
+        assert_eq!(overflow.cell(), None);
         seen
     });
     let differs = (0..expected.len()).filter(|&n| expected[n] != found[n]).collect::<Vec<_>>();

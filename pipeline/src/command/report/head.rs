@@ -55,6 +55,8 @@ struct Start {
     moment: Moment,
     species: Option<SpeciesPresent>,
     particles: u64,
+    /// Number of particles if all had the mass of the lightest.
+    if_lightest: u64,
 }
 
 impl Start {
@@ -67,6 +69,7 @@ impl Start {
             moment: Moment::Redshift(facts.z),
             species: facts.species_known.then_some(species),
             particles: facts.particles,
+            if_lightest: facts.particles,
         }
     }
 
@@ -79,6 +82,7 @@ impl Start {
             moment: Moment::of(header).rounded(),
             species: Some(SpeciesPresent { gas: header.fields.has_gas(), dark_matter: particles > 0 }),
             particles,
+            if_lightest: header.dark_matter.map_or(0, |dark_matter| dark_matter.number_if_lightest()),
         }
     }
 
@@ -144,16 +148,17 @@ impl Start {
         format!("{lengths}{unit}{}{}", proper.unwrap_or_default(), faces.unwrap_or_default())
     }
 
-    /// Mass and number of the particles: beside gas they have what omega_b leaves of all matter.
+    /// Mass of the lightest particles and number of all: beside gas they have what omega_b leaves of all matter.
     fn of_particles(&self, gas: bool) -> String {
         let volume = self.lengths().iter().product::<f64>();
         let share = self.cosmology.filter(|_| gas).map_or(1.0, |c| 1.0 - c.omega_b / c.omega_m);
-        let mass = share * volume / self.particles as f64 * Units::new(self.cosmology).mass_msun_h();
+        let mass = share * volume / self.if_lightest as f64 * Units::new(self.cosmology).mass_msun_h();
         let unit = if self.cosmology.is_some() { " M☉/h" } else { "" };
         let side = (self.particles as f64).cbrt().round() as usize;
         let number =
             if (side as u64).pow(3) == self.particles { format!("{side}³") } else { self.particles.to_string() };
-        format!("{}{unit}, {number} particles", readable(mass))
+        let lightest = if self.if_lightest > self.particles { " (the lightest)" } else { "" };
+        format!("{}{unit}{lightest}, {number} particles", readable(mass))
     }
 }
 
@@ -167,6 +172,7 @@ fn of_run(resolver: &CampaignResolver<'_>, n: usize, run: &Evolve) -> Properties
             moment: formula.start(),
             species: Some(SpeciesPresent::GAS),
             particles: 0,
+            if_lightest: 0,
         }),
         Origin::Saved { .. } => {
             let inputs = resolver.resolved(n).and_then(|resolved| resolved.inputs.first()?.first());

@@ -37,7 +37,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["particles_above(number: ?) -> Map"],
         "Where a cell holds more dark-matter particles than this: the mass of their clouds in the cell (density times volume) \
-         over that of a particle, so not always a whole number. Needs dark matter.",
+         over that of a particle, so not always a whole number. Of particles of several masses only the lightest count, so \
+         that a zoom simulation refines its region alone. Needs dark matter.",
     )
     .used_as("particles_above(8), with thresholds as in density_above"),
     Function::new(

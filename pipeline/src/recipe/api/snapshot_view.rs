@@ -133,8 +133,8 @@ pub(crate) const SNAPSHOT: Type = Type {
         .with_options(&["RegionOptions", "HistogramOptions"]),
         Function::new(
             &["particles(snapshot: Snapshot) -> Array", "particles(snapshot: Snapshot, options: Map) -> Array"],
-            "The dark-matter particles of a region by identity, a list of `#{ id, position, velocity }`: comoving positions in \
-             Mpc/h, peculiar velocities in km/s, in non-comoving coordinates in code units.",
+            "The dark-matter particles of a region by identity, a list of `#{ id, position, velocity, mass }`: comoving \
+             positions in Mpc/h, peculiar velocities in km/s, masses in Msun/h, in non-comoving coordinates in code units.",
         )
         .with_options(&["RegionOptions", "ParticleOptions"]),
         Function::new(

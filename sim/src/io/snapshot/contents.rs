@@ -21,7 +21,7 @@ pub(super) const POSITIONS: [&str; 3] = ["Particle/ParPosX", "Particle/ParPosY",
 pub(super) const VELOCITIES: [&str; 3] = ["Particle/ParVelX", "Particle/ParVelY", "Particle/ParVelZ"];
 /// See [`POSITIONS`].
 pub(super) const IDENTITIES: &str = "Comove/particle_id";
-/// Masses, which are all the same: for readers that want a column.
+/// Masses, which follow from header and identities: for readers that want a column.
 pub(super) const MASSES: &str = "Particle/ParMass";
 /// Sizes and time.
 pub(super) const KEY_INFO: &str = "Info/KeyInfo";

@@ -43,7 +43,7 @@ pub(super) fn write(
     chunks().try_for_each(|chunk| ids.append(&particles.id[chunk]))?;
     ids.label()?;
     let mut masses = Column::create::<f64>(file, MASSES, &[count])?;
-    chunks().try_for_each(|chunk| masses.append(&vec![particles.particle_mass; chunk.len()]))?;
+    chunks().try_for_each(|chunk| masses.append(&chunk.map(|n| particles.mass(n)).collect::<Vec<f64>>()))?;
     masses.label()?;
     let mut counts = Column::create::<i32>(file, PARTICLE_COUNTS, &[tree.group_count() * OCTANTS])?;
     counts.append(&gamer::particle_counts(particles, tree))?;
@@ -67,7 +67,18 @@ pub(super) fn read(source: &Source, stated: DarkMatterHeader, lengths: [f64; 3])
     let id = source.array(IDENTITIES, &[count])?;
     let particles = HostParticles { particle_mass: stated.particle_mass, position, velocity, id };
     particles.check().map_err(|error| source.not(error.to_string()))?;
+    check_classes(source, &particles, stated)?;
     Ok(particles)
+}
+
+/// Checks that particles, or a part of them, are of mass classes that the header has.
+fn check_classes(source: &Source, particles: &HostParticles, stated: DarkMatterHeader) -> Result<(), SimError> {
+    let found = particles.header();
+    let too_many = (0..found.heavier.len()).find(|&n| found.heavier[n] > stated.heavier[n]);
+    too_many.map_or(Ok(()), |n| {
+        let (found, stated, class) = (found.heavier[n], stated.heavier[n], n + 1);
+        Err(source.not(format!("{IDENTITIES} has {found} particles of mass class {class}; its header has {stated}")))
+    })
 }
 
 /// Reads the particles of some patches without verifying digests.
@@ -109,6 +120,7 @@ pub(super) fn read_of_patches(
     let ids = source.rows::<u64>(IDENTITIES, &[count])?;
     chunks.iter().try_for_each(|chunk| ids.at(chunk.clone()).map(|id| particles.id.extend(id)))?;
     particles.check_part().map_err(|error| source.not(error.to_string()))?;
+    check_classes(source, &particles, stated)?;
     Ok(particles)
 }
 

@@ -66,11 +66,8 @@ pub(super) fn write(
 ) -> Result<Option<Unverified>, SimError> {
     let _phase = tracing::trace_span!(target: crate::PHASE, "snapshot").entered();
     let HostState { tree, fluid, potential, scalars, dark_matter, particles } = &snapshot.state;
-    let mut count = [particles.as_ref().map_or(0, HostParticles::len) as u64];
-    communicator.sum(&mut count);
-    let stated = snapshot.header.dark_matter;
-    assert_eq!(particles.as_ref().map(|particles| particles.particle_mass), stated.map(|stated| stated.particle_mass));
-    assert_eq!(count[0], stated.map_or(0, |stated| stated.particles), "as many particles as the header has");
+    let found = particles.as_ref().map(|particles| particles.header_of_all(communicator));
+    assert_eq!(found, snapshot.header.dark_matter, "the particles that the header has");
     let groups = tree.group_count();
     let gas = snapshot.header.fields.has_gas();
     assert_eq!(fluid.len(), if gas { groups * GROUP_VALUES } else { 0 }, "fluid values of {groups} groups");

@@ -1,6 +1,6 @@
 //! Mass in cells.
 
-use super::super::{Part, Particles};
+use super::super::{Part, Particles, of_upper_half};
 use super::chunk_length;
 use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile};
 use super::neighbours::{LastNeighbours, Neighbours};
@@ -9,10 +9,11 @@ use crate::device::isa::{Isa, Kernel};
 use crate::layout::{DIRECTIONS, GROUP, GROUP_CELLS, cell, offset};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::{LevelTopology, NONE};
-use crate::point::particle::{WEIGHT_BITS, WideCloud};
+use crate::point::particle::{WeightUnit, WideCloud};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Locks that slots share.
 const LOCKS: usize = 1024;
@@ -23,14 +24,21 @@ pub(in super::super) fn deposit(
     tables: &LevelTopology,
     particles: &Particles,
     parts: &[Part],
-    mass: &mut [u64],
+    unit: WeightUnit,
+    (mass, overflow): (&mut [u64], &mut [u64]),
 ) {
     let isa = Isa::best();
     let mass = SharedMass {
         pool: SlotWriter::new(mass, GROUP_CELLS),
         locks: std::iter::repeat_with(Mutex::default).take(LOCKS).collect(),
+        overflow: AtomicU64::new(overflow[0]),
     };
-    tables.slots.par_iter().for_each(|&slot| mass.with(slot, |mass| mass.fill(0)));
+    let clear = |mass: &mut [u64]| {
+        mass.fill(0);
+        None
+    };
+    tables.slots.par_iter().for_each(|&slot| mass.with(slot, clear));
+    let upper_half = particles.columns[7].host();
     for Part { range, level: own, factors } in parts {
         let at = At::new(particles, *factors);
         let length = chunk_length(range.len());
@@ -43,13 +51,25 @@ pub(in super::super) fn deposit(
                 match own.checked_sub(level) {
                     Some(finer) => {
                         let finer = finer as u32;
-                        isa.run(Deposit { locator, level, finer, at, range, mass: &mass, weights, others });
+                        isa.run(Deposit {
+                            locator,
+                            level,
+                            finer,
+                            at,
+                            upper_half,
+                            unit,
+                            range,
+                            mass: &mass,
+                            weights,
+                            others,
+                        });
                     }
-                    None => deposit_coarser(locator, level, at, range, &mass, others),
+                    None => deposit_coarser(locator.cells(level), (at, upper_half), unit, range, &mass, others),
                 }
             },
         );
     }
+    overflow[0] = mass.overflow.into_inner();
 }
 
 /// Mass that threads add to.
@@ -57,14 +77,36 @@ struct SharedMass<'a> {
     /// `[slots, 16, 16, 16]`
     pool: SlotWriter<'a, u64>,
     locks: Vec<Mutex<()>>,
+    /// As [`super::super::Overflow`] has it.
+    overflow: AtomicU64,
 }
 
 impl SharedMass<'_> {
-    fn with(&self, slot: u32, f: impl FnOnce(&mut [u64])) {
+    /// Adds to the cells of a slot; `add` returns the offset of a cell whose sum has exceeded 64 bits.
+    fn with(&self, slot: u32, add: impl FnOnce(&mut [u64]) -> Option<usize>) {
         let _lock = self.locks[slot as usize % LOCKS].lock().expect("no thread has panicked");
         // SAFETY: nobody else has the slot's lock.
-        f(unsafe { self.pool.slot(slot) });
+        if let Some(offset) = add(unsafe { self.pool.slot(slot) }) {
+            self.overflow.fetch_max((slot as usize * GROUP_CELLS + offset + 1) as u64, Ordering::Relaxed);
+        }
     }
+}
+
+/// Adds weights to cells in succession; the place of one whose sum has exceeded 64 bits.
+#[inline(always)]
+pub(in super::super) fn add_weights(mass: &mut [u64], weights: &[u64]) -> Option<usize> {
+    let mut any = false;
+    for (mass, weight) in mass.iter_mut().zip(weights) {
+        *mass = mass.wrapping_add(*weight);
+        any |= *mass < *weight;
+    }
+    if any { mass.iter().zip(weights).rposition(|(mass, weight)| mass < weight) } else { None }
+}
+
+/// The same of one cell of a group.
+#[inline(always)]
+fn add_weight(mass: &mut [u64], offset: usize, weight: u64) -> Option<usize> {
+    add_weights(&mut mass[offset..=offset], &[weight]).map(|_| offset)
 }
 
 /// The mass of some particles.
@@ -74,9 +116,12 @@ struct Deposit<'a> {
     /// By how many levels they are finer.
     finer: u32,
     at: At<'a>,
+    /// Upper halves of identities.
+    upper_half: &'a [u32],
+    unit: WeightUnit,
     range: Range<usize>,
     mass: &'a SharedMass<'a>,
-    /// Weights in the cells of a tile, all zero before and after.
+    /// Weights in the cells of a tile, all zero before and after: 2¹⁴ particles of at most 2⁴⁸ do not exceed 64 bits.
     weights: &'a mut [u64],
     others: LastNeighbours<'a>,
 }
@@ -90,7 +135,7 @@ impl Kernel for Deposit<'_> {
         let (mut clouds, mut tile, mut next_look) = (Clouds::NONE, Tile::default(), 0);
         for first in self.range.clone().step_by(BATCH) {
             let batch = first..self.range.end.min(first + BATCH);
-            clouds.find(&self.at, batch.clone(), cells, self.finer);
+            clouds.find(&self.at, batch.clone(), cells, self.finer, self.unit.bits());
             for n in batch {
                 let lower = clouds.lower(n - first);
                 let mut place = tile.find(lower).or_else(|| tile.find_across(lower));
@@ -104,9 +149,10 @@ impl Kernel for Deposit<'_> {
                         None => next_look = n + 16,
                     }
                 }
+                let cloud = ScaledCloud::new(clouds.upper(n - first), self.unit, self.upper_half[n]);
                 match place {
-                    Some(place) => add_cloud(&mut self.weights[place..=place + TILE_CORNER], clouds.upper(n - first)),
-                    None => self.add_one(lower, clouds.upper(n - first)),
+                    Some(place) => cloud.add(&mut self.weights[place..=place + TILE_CORNER]),
+                    None => self.add_one(lower, cloud),
                 }
             }
         }
@@ -116,44 +162,65 @@ impl Kernel for Deposit<'_> {
 
 /// The mass of some particles of the next coarser level: few of them are near the level.
 fn deposit_coarser(
-    locator: &GroupLocator,
-    level: usize,
-    at: At<'_>,
+    cells: [u32; 3],
+    (at, upper_half): (At<'_>, &[u32]),
+    unit: WeightUnit,
     range: Range<usize>,
     mass: &SharedMass<'_>,
     mut others: LastNeighbours<'_>,
 ) {
-    let cells = locator.cells(level);
     for n in range {
         let position = at.position(n);
-        let [x, y, z] = [0, 1, 2].map(|axis| WideCloud::new(position[axis], cells[axis]));
+        let [x, y, z] = [0, 1, 2].map(|axis| WideCloud::with_bits(position[axis], cells[axis], unit.bits()));
         let neighbours = others.of([x, y, z].map(|cloud| cloud.cell / GROUP as u32));
         let middle = [x, y, z].map(|cloud| (cloud.cell % GROUP as u32) as i32);
         let is_within = middle.iter().all(|cell| (1..GROUP as i32 - 1).contains(cell));
         if is_within && neighbours.slot([0; 3]) == NONE {
             continue;
         }
+        let whole = unit.of(of_upper_half(upper_half[n]));
         for corner in 0..27 {
             let [i, j, k] = [corner % 3, corner / 3 % 3, corner / 9];
             let step = [i, j, k].map(|step| step as i32 - 1);
             let (slot, offset) = neighbours.find([0, 1, 2].map(|axis| middle[axis] + step[axis]));
-            let weight = u64::from(x.weights[i] * y.weights[j]) * u64::from(z.weights[k]);
+            let weight = whole * u64::from(x.weights[i] * y.weights[j]) * u64::from(z.weights[k]);
             if slot != NONE && weight > 0 {
-                mass.with(slot, |mass| mass[offset] += weight);
+                mass.with(slot, |mass| add_weight(mass, offset, weight));
             }
         }
     }
 }
 
-/// Adds a particle's weights to a tile that begins at its lower corner.
-#[inline(always)]
-fn add_cloud(tile: &mut [u64], upper: [u32; 3]) {
-    let lower = |axis: usize| (1 << WEIGHT_BITS) - upper[axis];
-    let [x, y, z] = [[lower(0), upper[0]], [lower(1), upper[1]], [lower(2), upper[2]]];
-    for k in 0..2 {
-        for j in 0..2 {
-            for i in 0..2 {
-                tile[(k * TILE + j) * TILE + i] += u64::from(y[j] * z[k]) * u64::from(x[i]);
+/// The weights of a particle along each axis, of the lower and of the upper cell.
+struct ScaledCloud {
+    /// Times the particle's mass.
+    x: [u64; 2],
+    y: [u32; 2],
+    z: [u32; 2],
+}
+
+impl ScaledCloud {
+    /// * `upper`: weights of the upper cells
+    #[inline(always)]
+    fn new(upper: [u32; 3], unit: WeightUnit, upper_half: u32) -> Self {
+        let [x, y, z] = upper.map(|upper| [(1 << unit.bits()) - upper, upper]);
+        let mass = unit.of(of_upper_half(upper_half));
+        Self { x: x.map(|weight| mass * u64::from(weight)), y, z }
+    }
+
+    #[inline(always)]
+    fn weight(&self, i: usize, j: usize, k: usize) -> u64 {
+        u64::from(self.y[j] * self.z[k]) * self.x[i]
+    }
+
+    /// Adds the weights to a tile that begins at the lower corner.
+    #[inline(always)]
+    fn add(&self, tile: &mut [u64]) {
+        for k in 0..2 {
+            for j in 0..2 {
+                for i in 0..2 {
+                    tile[(k * TILE + j) * TILE + i] += self.weight(i, j, k);
+                }
             }
         }
     }
@@ -176,11 +243,14 @@ impl Deposit<'_> {
             // the cell of the group at a place of the tile
             let of = |place: usize| (place + GROUP - 1) % GROUP;
             self.mass.with(slot, |mass| {
+                let mut overflow = None;
                 for (k, j) in z.flat_map(|k| y.clone().map(move |j| (k, j))) {
                     let weights = &self.weights[(k * TILE + j) * TILE..][x.clone()];
-                    let mass = &mut mass[cell(of(x.start), of(j), of(k))..][..x.len()];
-                    mass.iter_mut().zip(weights).for_each(|(mass, weight)| *mass += weight);
+                    let first = cell(of(x.start), of(j), of(k));
+                    let exceeded = add_weights(&mut mass[first..][..x.len()], weights);
+                    overflow = overflow.max(exceeded.map(|n| first + n));
                 }
+                overflow
             });
         }
         self.weights.fill(0);
@@ -188,7 +258,7 @@ impl Deposit<'_> {
 
     /// Adds the weights of one cloud to the level's cells.
     #[inline(never)]
-    fn add_one(&mut self, lower: [u32; 3], upper: [u32; 3]) {
+    fn add_one(&mut self, lower: [u32; 3], cloud: ScaledCloud) {
         // −1 is the last cell
         let cells = self.locator.cells(self.level);
         let lower: [u32; 3] = std::array::from_fn(|axis| lower[axis].min(cells[axis] - 1));
@@ -198,22 +268,23 @@ impl Deposit<'_> {
         if is_within && neighbours.slot([0; 3]) == NONE {
             return;
         }
-        let [x, y, z] = upper.map(|upper| [(1 << WEIGHT_BITS) - upper, upper]);
-        let weight = |corner: usize| u64::from(x[corner & 1] * y[corner >> 1 & 1]) * u64::from(z[corner >> 2]);
+        let weight = |corner: usize| cloud.weight(corner & 1, corner >> 1 & 1, corner >> 2);
         let cell_of = |corner: usize| [first[0] + (corner & 1), first[1] + (corner >> 1 & 1), first[2] + (corner >> 2)];
         if is_within {
             self.mass.with(neighbours.slot([0; 3]), |mass| {
+                let mut overflow = None;
                 for corner in 0..8 {
                     let [i, j, k] = cell_of(corner);
-                    mass[cell(i, j, k)] += weight(corner);
+                    overflow = overflow.max(add_weight(mass, cell(i, j, k), weight(corner)));
                 }
+                overflow
             });
             return;
         }
         for corner in 0..8 {
             let (slot, offset) = neighbours.find(cell_of(corner).map(|cell| cell as i32));
             if slot != NONE {
-                self.mass.with(slot, |mass| mass[offset] += weight(corner));
+                self.mass.with(slot, |mass| add_weight(mass, offset, weight(corner)));
             }
         }
     }

@@ -6,16 +6,16 @@ mod kick;
 mod neighbours;
 mod sort;
 
-pub(super) use deposit::deposit;
+pub(super) use deposit::{add_weights, deposit};
 pub(super) use kick::kick;
 pub(super) use sort::sort;
 
-use super::{BLOCK, BlockSums, COLUMNS, Particles, hash_of, is_near_edge};
+use super::{BLOCK, BlockSums, COLUMNS, Particles, hash_of, is_near_edge, of_upper_half};
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{DENSITY, GROUP_CELLS, GROUP_VALUES};
 use crate::level::level_topology::LevelTopology;
-use crate::point::particle::{LONGEST_NEAR, drifted, drifted_near};
+use crate::point::particle::{LONGEST_NEAR, class_of, drifted, drifted_near};
 use crate::real::Real;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -110,16 +110,20 @@ impl<T: Real> Kernel for GroupDensity<'_, T> {
     }
 }
 
-pub(super) fn sums(particles: &Particles, range: Range<usize>) -> Vec<BlockSums> {
-    let [x, y, z] = [3, 4, 5].map(|c| particles.columns[c].host()[range.clone()].par_chunks(BLOCK));
-    let of_block = |(x, (y, z)): (&[u32], (&[u32], &[u32]))| {
+pub(super) fn sums(particles: &Particles, range: Range<usize>, class: usize) -> Vec<BlockSums> {
+    let columns = [3, 4, 5, 7].map(|c| &particles.columns[c].host()[range.clone()]);
+    let of_block = |block: usize| {
+        let first = block * BLOCK;
+        let [x, y, z, upper_half] = columns.map(|column| &column[first..column.len().min(first + BLOCK)]);
         let mut sums = BlockSums::default();
         for n in 0..x.len() {
-            sums.add([x[n], y[n], z[n]].map(f32::from_bits));
+            if class_of(of_upper_half(upper_half[n])) == class {
+                sums.add([x[n], y[n], z[n]].map(f32::from_bits));
+            }
         }
         sums
     };
-    x.zip(y.zip(z)).map(of_block).collect()
+    (0..range.len().div_ceil(BLOCK)).into_par_iter().map(of_block).collect()
 }
 
 pub(super) fn near_edges(particles: &Particles, edges: [u32; 3]) -> u64 {

@@ -1,6 +1,6 @@
 //! Exchanges of particles on the processor.
 
-use super::super::{BLOCK, COLUMNS, Particles};
+use super::super::{BLOCK, COLUMNS, Particles, cpu::add_weights as add_to};
 use crate::layout::cell;
 use crate::level::group_locator::GroupLocator;
 use crate::messages::Piece;
@@ -58,13 +58,15 @@ pub(super) fn gather_weights(pieces: &[Piece], mass: &[u64], cells: usize) -> Ve
     weights
 }
 
-pub(super) fn add_weights(pieces: &[Piece], weights: &[u64], mass: &mut [u64]) {
+pub(super) fn add_weights(pieces: &[Piece], weights: &[u64], mass: &mut [u64], overflow: &mut u64) {
     let mut rest = weights;
     for piece in pieces {
         for_rows(piece, |row| {
             let (part, behind) = rest.split_at(row.len());
             rest = behind;
-            mass[row].iter_mut().zip(part).for_each(|(sum, weight)| *sum += weight);
+            if let Some(n) = add_to(&mut mass[row.clone()], part) {
+                *overflow = (*overflow).max((row.start + n + 1) as u64);
+            }
         });
     }
 }

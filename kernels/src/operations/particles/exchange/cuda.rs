@@ -98,11 +98,17 @@ pub(super) fn gather_weights(
     weights.to_host()
 }
 
-pub(super) fn add_weights(device: &CudaDevice, pieces: &DeviceTable<Piece>, weights: &[u64], mass: &Buffer<u64>) {
+pub(super) fn add_weights(
+    device: &CudaDevice,
+    pieces: &DeviceTable<Piece>,
+    weights: &[u64],
+    mass: &Buffer<u64>,
+    overflow: &Buffer<u64>,
+) {
     let weights = Array::work_space_of(device, weights);
     // SAFETY: as above; each piece has its part of the weights.
     unsafe {
         launch!(device, f32, "add_weights", pieces.len(), THREADS, 0;
-            pieces.on(device), weights.pointer(), mass.pointer());
+            pieces.on(device), weights.pointer(), mass.pointer(), overflow.pointer());
     }
 }

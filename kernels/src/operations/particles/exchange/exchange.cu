@@ -1,5 +1,6 @@
 // Exchanges of particles: the twin of exchange/cpu.rs.
 #include "level/group_locator.cuh"
+#include "operations/particles/overflow.cuh"
 
 constexpr int COLUMNS = 8;
 
@@ -67,9 +68,9 @@ extern "C" __global__ void gather_weights_f32(const Piece *pieces, const uint64_
 }
 
 extern "C" __global__ void add_weights_f32(const Piece *pieces, const unsigned long long *weights,
-                                           unsigned long long *mass) {
+                                           unsigned long long *mass, unsigned long long *overflow) {
     const Piece piece = pieces[blockIdx.x];
     for (int n = threadIdx.x; n < cells_of(piece); n += blockDim.x) {
-        if (weights[piece.at + n] != 0) atomicAdd(mass + place(piece, n), weights[piece.at + n]);
+        if (weights[piece.at + n] != 0) add_weight(mass, place(piece, n), weights[piece.at + n], overflow);
     }
 }

@@ -8,7 +8,7 @@ mod cuda;
 #[cfg(test)]
 mod tests;
 
-use super::{COLUMNS, Particles};
+use super::{COLUMNS, Overflow, Particles};
 use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::device_table::DeviceTable;
@@ -87,14 +87,21 @@ pub fn gather_weights(device: &Device, pieces: &DeviceTable<Piece>, mass: &Buffe
 
 /// Adds what [`gather_weights`] has given to boxes of cells; a cell may be in several of them.
 ///
+/// * `overflow`: set where the sum of a cell exceeds 64 bits
+///
 /// # Panics
 /// If a box is beyond the pool, or there are not as many weights as cells.
-pub fn add_weights(device: &Device, pieces: &DeviceTable<Piece>, weights: &[u64], mass: &mut Buffer<u64>) {
+pub fn add_weights(
+    device: &Device,
+    pieces: &DeviceTable<Piece>,
+    weights: &[u64],
+    (mass, overflow): (&mut Buffer<u64>, &mut Overflow),
+) {
     assert_eq!(check_pieces(pieces, mass), weights.len(), "a weight for each cell");
     match device {
-        Device::Cpu(_) => cpu::add_weights(pieces, weights, mass.host_mut()),
+        Device::Cpu(_) => cpu::add_weights(pieces, weights, mass.host_mut(), &mut overflow.0.host_mut()[0]),
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::add_weights(device, pieces, weights, mass),
+        Device::Cuda(device) => cuda::add_weights(device, pieces, weights, mass, &overflow.0),
     }
 }
 

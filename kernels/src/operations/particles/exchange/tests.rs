@@ -84,7 +84,13 @@ fn found(device: &Device) -> Vec<u64> {
     .into();
     let out = gather_weights(device, &pieces, &mass);
     assert_eq!((out.len(), out[377]), (378, weights[2 * GROUP_CELLS + cell(4, 3, 4)]));
-    add_weights(device, &pieces, &out, &mut mass);
+    let mut overflow = Overflow::none(device).unwrap();
+    add_weights(device, &pieces, &out, (&mut mass, &mut overflow));
+    assert_eq!(overflow.cell(), None);
+    let mut full = Buffer::from_host(device, vec![u64::MAX; 3 * GROUP_CELLS]).unwrap();
+    let least: Vec<u64> = (0..378).map(|n| u64::from(n == 60)).collect();
+    add_weights(device, &pieces, &least, (&mut full, &mut overflow));
+    assert_eq!(overflow.cell(), Some(2 * GROUP_CELLS + cell(1, 2, 6)));
     let mass = mass.to_host();
     let at = |slot: usize, i: usize, j: usize, k: usize| slot * GROUP_CELLS + cell(i, j, k);
     assert_eq!(mass[at(2, 3, 3, 4)], 3 * weights[at(2, 3, 3, 4)]);

@@ -1,0 +1,10 @@
+// Sums of weights that may exceed 64 bits: the twin of add_weights in cpu/deposit.rs.
+#pragma once
+#include "device/cuda/real.cuh"
+
+/// Adds a weight to a cell; `overflow` becomes the number behind that of the last cell whose sum has exceeded 64 bits.
+__device__ inline void add_weight(unsigned long long *mass, size_t cell, unsigned long long weight,
+                                  unsigned long long *overflow) {
+    const unsigned long long before = atomicAdd(mass + cell, weight);
+    if (before + weight < before) atomicMax(overflow, (unsigned long long)(cell + 1));
+}
