@@ -48,7 +48,9 @@ fn of_dark_matter_alone() {
 #[test]
 fn of_particles_of_several_masses() {
     let mut parameters = parameters(TimeSteps::Individual, Precision::Single);
-    (parameters.refine, parameters.regrid_every) = (counting(), 2);
+    parameters.refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
+    parameters.refine.extend(counting());
+    parameters.regrid_every = 2;
     let initial = zoom(2);
     let alone = run(From::Memory(&initial), ALONE, &parameters, 6);
     assert!(alone.end.state.tree.level_count() > 1, "the test needs refinement");
