@@ -62,7 +62,8 @@ KERNELS = [
 
 # Kernels that are the solvers': hydro with flux correction, restriction and the reduction for the time step; Poisson; kick.
 SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
-           r"group_poisson_\w+|root_\w+|potential_ghosts|mass_sheet|add_correction|gravity_kick|max_acceleration")
+           r"group_poisson_\w+|root_\w+|potential_ghosts|mass_sheet|add_correction|face_residual|smooth_\d|"
+           r"restrict_residual_\d|prolong_error_\d|gravity_kick|max_acceleration")
 
 # GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on an H200 with 16 cores; its
 # step is one sweep.
@@ -143,8 +144,8 @@ def launches(records):
     groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
     text = ["Hydro: both sweeps of a step, reports, time-step reduction; µs for all groups.", ""]
     text += by_groups(rates, groups, HYDRO, "hydro")
-    text += ["Poisson: a refined level's potential in an individual step, with four relaxation steps: five solves per group in "
-             "nine launches; µs for all groups.", ""]
+    text += ["Poisson: a refined level's potential in an individual step, with the four relaxation steps of version 0.1: five "
+             "solves per group in nine launches; µs for all groups.", ""]
     text += by_groups(rates, groups, POISSON, "poisson")
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)

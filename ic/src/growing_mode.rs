@@ -2,7 +2,7 @@
 
 use crate::error::IcError;
 use crate::linear_power::{LinearPower, PowerSource};
-use crate::particle_set::ParticleSet;
+use crate::particle_set::{FEW, ParticleSet};
 use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
@@ -96,8 +96,12 @@ fn examine_set(
     cells: [usize; 3],
     frame: &Frame<'_>,
 ) -> Result<Vec<String>, String> {
+    let total = set.total(communicator);
+    if total < FEW {
+        return Ok(Vec::new());
+    }
     let volume: f64 = cells.iter().map(|&n| n as f64).product();
-    let spacing = (volume / set.total(communicator) as f64).cbrt();
+    let spacing = (volume / total as f64).cbrt();
     let across = cells.map(|n| (n as f64 / spacing).round().max(2.0) as usize);
     let expected = linear_displacement(frame, across).map_err(|error| error.to_string())?;
     let expected = expected * frame.cosmology.hubble_flow(frame.a) * frame.cosmology.growth(frame.a).1;

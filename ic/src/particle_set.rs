@@ -4,6 +4,7 @@ use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::slab::part;
 use comove_sim::HostParticles;
+use comove_sim::kernels::point::particle::id_of_class;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub struct ParticleSet {
 const SMALLEST_EXTENT: f64 = 0.5;
 
 /// Sets of fewer particles may fill any part of the box.
-const FEW: u64 = 512;
+pub(crate) const FEW: u64 = 512;
 
 impl ParticleSet {
     /// Number of particles that are here.
@@ -70,6 +71,15 @@ impl ParticleSet {
         if total == 0 {
             return refuse("particles", "0".into(), "must be at least 1; without particles leave dark matter out");
         }
+        // the bits above are a particle's mass class
+        let too_large = self.id.iter().copied().filter(|&id| id_of_class(0, id).is_none()).min();
+        if let Some(id) = communicator.gather_all_of(&too_large).into_iter().flatten().min() {
+            return refuse(
+                "particle identity",
+                id.to_string(),
+                "must be below 2⁶⁰ = 1152921504606846976; number them anew",
+            );
+        }
         if let Some(id) = self.repeated_id(communicator) {
             return refuse("particle identity", id.to_string(), "belongs to two particles; number them anew");
         }
@@ -78,7 +88,7 @@ impl ParticleSet {
             let extent = communicator.max(f64::from(own) / 2f64.powi(32));
             if extent < SMALLEST_EXTENT && total >= FEW {
                 let value = format!("at most {extent:.3e} of the box along {name}");
-                return refuse("positions", value, "do positions and the box have one unit?");
+                return refuse("positions", value, "positions must fill the box: give them and box_mpc_h in one unit");
             }
         }
         Ok(())

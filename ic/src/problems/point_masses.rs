@@ -300,7 +300,7 @@ mod tests {
     }
 
     /// Two levels: means within half a percent and a scatter of 1% (measured: 3.4e-3 and 9.0e-3; paper at six levels:
-    /// 3.6e-2 and 2.9e-2), at least three times as much without sheets and sibling relaxation (9.0e-2 and 0.12).
+    /// 3.6e-2 and 2.9e-2), at least three times as much without sheets and cycles (9.0e-2 and 0.12).
     #[test]
     fn two_levels_have_the_forces_of_the_root_level() {
         let test = PointMasses { pairs: 24, bins: 3, ..PointMasses::default() };

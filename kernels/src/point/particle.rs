@@ -64,9 +64,9 @@ impl WeightUnit {
         Self { bits, of_class }
     }
 
-    /// For the number of particles of class 0; heavier ones have no weight.
-    pub const fn of_lightest() -> Self {
-        Self { bits: WEIGHT_BITS, of_class: [1, 0, 0, 0, 0, 0, 0, 0] }
+    /// The same weights of class 0; heavier particles have none.
+    pub const fn lightest_alone(self) -> Self {
+        Self { bits: self.bits, of_class: [1, 0, 0, 0, 0, 0, 0, 0] }
     }
 
     /// Bits of a weight along one axis.
@@ -112,7 +112,7 @@ impl Cloud {
         Self::with_bits(position, cells, WEIGHT_BITS)
     }
 
-    /// The same with weights of so many bits, 1 to 31.
+    /// Of a particle at `position`, on a lattice of `cells` cells, with weights of `bits` bits, 1 to 31.
     #[inline(always)]
     pub fn with_bits(position: u32, cells: u32, bits: u32) -> Self {
         let scaled = u64::from(position) * u64::from(cells);

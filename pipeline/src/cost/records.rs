@@ -88,7 +88,7 @@ impl Records {
         for (_, stage) in history.stages() {
             let (Some(identity), folder) = (&stage.identity, folder.join(&stage.folder)) else { continue };
             if stage.kind == "evolve" {
-                let Ok(parameters) = RunParameters::deserialize(&identity.parameters["run"]) else { continue };
+                let Some(parameters) = parameters_of(&identity.parameters["run"]) else { continue };
                 self.runs.push(RecordedRun {
                     folder,
                     device: device.clone(),
@@ -199,6 +199,15 @@ impl RecordedRun {
                 + differs(self.parameters.precision != parameters.precision, 0.1),
         )
     }
+}
+
+/// The parameters of a run, also of version 0.1, whose Poisson solver had others.
+pub(super) fn parameters_of(run: &Value) -> Option<RunParameters> {
+    let mut run = run.clone();
+    for name in ["group_solver", "sor_tolerance", "sibling_steps", "mass_sheet"] {
+        run.as_object_mut()?.remove(name);
+    }
+    RunParameters::deserialize(run).ok()
 }
 
 #[cfg(test)]

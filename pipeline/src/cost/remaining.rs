@@ -174,7 +174,7 @@ mod tests {
         let species = Species { gas: universe.gas, particles: universe.particles as usize };
         let root: Vec<usize> = Vec::deserialize(&head["root"]).unwrap();
         let start = Start { root: root.try_into().unwrap(), universe: Some(universe), species };
-        let mesh = start.mesh(&RunParameters::deserialize(&head["run"]).unwrap());
+        let mesh = start.mesh(&super::super::records::parameters_of(&head["run"]).unwrap());
         assert_eq!(mesh.root_cells, (own[0].groups[0] * GROUP_CELLS) as f64);
         let outputs = vec![mesh.place(own.last().unwrap().a)];
         let device = DeviceKind::Cpu;

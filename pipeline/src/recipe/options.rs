@@ -120,7 +120,12 @@ fn join(head: &str, tail: &str) -> String {
 }
 
 /// Options of earlier versions, and those that replace them.
-const REPLACED: [(&str, &str); 2] = [("sibling_steps", "poisson_cycles"), ("mass_sheet", "sheet_passes")];
+const REPLACED: [(&str, &str); 4] = [
+    ("sibling_steps", "poisson_cycles"),
+    ("mass_sheet", "sheet_passes"),
+    ("group_solver", "poisson_cycles"),
+    ("sor_tolerance", "poisson_cycles"),
+];
 
 /// Serde's message in the words of a recipe, and the option that the caret should point at.
 fn explain(path: &str, message: &str, others: &[&str]) -> (String, Option<String>) {

@@ -216,7 +216,7 @@ impl HostParticles {
         self.check_part()
     }
 
-    /// The same of particles that a rank has among others, which may be none.
+    /// Checks the particles of one rank, which may have none.
     ///
     /// # Errors
     /// As [`HostParticles::check`].

@@ -307,7 +307,8 @@ impl<T: Real> DarkMatter<T> {
 
     /// Deposits the particles of class 0 alone on some levels, which are at one time, in place of the mass of all: collective.
     pub(crate) fn count_lightest(&mut self, device: &Device, ranks: &Exchange, mesh: &Mesh, levels: Range<usize>) {
-        levels.for_each(|level| self.deposit(device, ranks, mesh, level, WeightUnit::of_lightest()));
+        let unit = self.all.weight_unit().lightest_alone();
+        levels.for_each(|level| self.deposit(device, ranks, mesh, level, unit));
     }
 
     /// Deposits particles in the cells of a level, of all ranks' groups: collective.
@@ -455,6 +456,8 @@ impl<T: Real> DarkMatter<T> {
     /// Goes back to a copy; the mesh is the one of that time.
     pub(crate) fn restore(&mut self, device: &Device, saved: &SavedParticles) {
         self.sums.take();
+        // a place in a tree that is left
+        self.overflow = Overflow::none(device).expect("there was room for it before");
         let room = self.particles.resize(device, saved.columns[0].len());
         room.expect("there was room for them before");
         self.particles.columns.iter_mut().zip(&saved.columns).for_each(|(to, from)| to.copy_from(from));

@@ -18,8 +18,8 @@ use comove_kernels::{
 /// What relaxation reads of others' groups of even and of odd parity.
 const ACROSS: [fn(&LevelLinks) -> &CellLinks; 2] = [|links| &links.faces[0], |links| &links.faces[1]];
 
-/// How far a relaxation after a coarse correction overshoots its boundary values: the best of 1.0, 1.1 and 1.2 by
-/// measurement (docs/notes-gravity.md).
+/// Over-relaxation of boundary values after a coarse correction: better than none by measurement
+/// (docs/notes-gravity.md).
 const OVERRELAXATION: f64 = 1.1;
 
 device_arrays! {

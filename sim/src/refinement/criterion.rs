@@ -4,6 +4,7 @@ use crate::error::SimError;
 use comove_kernels::Real;
 use comove_kernels::flag::program::{Op, ProgramError};
 use comove_kernels::flag::{self, Combination, FlagCriterion, FlagLevel, Region};
+use comove_kernels::point::particle::WeightUnit;
 use serde::{Deserialize, Serialize};
 
 /// Combinations within each other at most.
@@ -104,8 +105,8 @@ pub enum Quantity {
 pub enum ParticleCount {
     /// By the density of dark matter: all have this mass, code units.
     OfMass(f64),
-    /// Of several masses the lightest alone, by their deposits.
-    Lightest,
+    /// Of several masses the lightest alone, by their deposits in this unit.
+    Lightest(WeightUnit),
 }
 
 /// A compiled expression; serialised as its lines.
@@ -175,7 +176,7 @@ impl Criterion {
                         let of_one = mass / level.cell_width.powi(3);
                         FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one))
                     }
-                    ParticleCount::Lightest => FlagCriterion::LightestAbove(T::from_f64(t)),
+                    ParticleCount::Lightest(unit) => FlagCriterion::LightestAbove(T::from_f64(t * unit.whole() as f64)),
                 })
             }
             Self::GradientAbove { of, thresholds } => of_level(thresholds)

@@ -217,7 +217,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         };
         let particles = self.dark_matter.map(|dark_matter| match dark_matter.heaviest_class() {
             0 => ParticleCount::OfMass(dark_matter.particle_mass),
-            _ => ParticleCount::Lightest,
+            _ => ParticleCount::Lightest(dark_matter.weight_unit()),
         });
         let criteria = self.parameters.refine.iter();
         let met = Combination::any(criteria.filter_map(|one| one.on(&level, particles, factor)))?;

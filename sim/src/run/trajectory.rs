@@ -127,7 +127,8 @@ impl<T: Real> Run<T> {
     fn begin(&mut self) -> Result<(), SimError> {
         if let (Some(_), Coordinates::Comoving) = (&self.state.dark_matter, self.header.coordinates) {
             let mean = self.mean_density();
-            let reason = "gas and particles of all masses must together have the mean density of matter, which is 1";
+            let reason = "gas and particles of all masses must together have the mean density of matter, which is 1: scale their \
+                          masses, or omega_b";
             SimError::require("mean density", &mean, (mean - 1.0).abs() <= MEAN_DENSITY_TOLERANCE, reason)?;
         }
         for _ in 0..self.physics.parameters.max_level {
@@ -438,6 +439,7 @@ impl<T: Real> Run<T> {
             true => self.solve_gravity_now()?,
             false => drop(self.state.find_matter_density(0..self.state.level_count())),
         }
+        self.state.check_cell_masses()?;
         let mut header = self.header.clone();
         header.role = role;
         (header.a, header.time, header.step) = (self.clock.a, self.clock.time, self.step);

@@ -329,8 +329,9 @@ impl<T: Real> State<T> {
         self.solve_gravity_on((Solve::From(0), Purpose::Kick), None, four_pi_g, mean_density)
     }
 
-    /// The same on some levels, for a kick of theirs or not: `coarse` is the part of the coarser level's step that has passed by their time, none for
-    /// the root.
+    /// Solves ∇²φ = `four_pi_g` (ρ − `mean_density`) on some levels, for a kick or for boundary values of other solves.
+    ///
+    /// * `coarse`: the part of the coarser level's step that has passed by their time; `None` for the root.
     ///
     /// # Errors
     /// As [`State::solve_gravity`].

@@ -71,7 +71,7 @@ fn beyond_ratio(width: usize) -> f64 {
     (h - 1.0) / (h + 1.0)
 }
 
-/// What a sweep of a weight moves a cell by, over its residual: weight/(6 + n r) with n faces without neighbour.
+/// Step of a sweep per residual, by number of faces without neighbour: weight/(6 + n r) for n such faces.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Factors<T>([T; FACES + 1]);

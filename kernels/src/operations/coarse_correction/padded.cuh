@@ -3,7 +3,7 @@
 #include "device/cuda/real.cuh"
 #include "level/level.cuh"
 
-/// What a sweep moves a cell by, over its residual, by the number of faces without neighbour: the twin of mod.rs.
+/// Step of a sweep per residual, by number of faces without neighbour: the twin of mod.rs.
 template <typename T> struct Factors {
     T step[FACES + 1];
 };

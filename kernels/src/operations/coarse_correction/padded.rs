@@ -10,9 +10,9 @@ use crate::real::Real;
 pub(crate) struct Around<T> {
     /// Slot of the group that has them.
     slots: [u32; DIRECTIONS],
-    /// The direction of that group: steps towards groups that there are not are left out.
+    /// The direction of that group: steps towards missing groups are omitted.
     towards: [[i32; 3]; DIRECTIONS],
-    /// What their values are multiplied by: one power of −r for each step that is left out.
+    /// Factors of the values: −r per omitted step.
     factors: [T; DIRECTIONS],
 }
 

@@ -12,7 +12,6 @@ use crate::level::ghosts::{CoarseCells, gather};
 use crate::level::level_topology::LevelTopology;
 use crate::point::dual_energy::pressure;
 use crate::point::eos::Eos;
-use crate::point::particle::WHOLE;
 use crate::real::Real;
 use rayon::prelude::*;
 
@@ -155,7 +154,7 @@ impl<T: Real> GroupFlags<'_, T> {
             FlagCriterion::LightestAbove(threshold) => {
                 by_row(&mut flagged, |j, k| {
                     let weights = &self.lightest[cell(0, j, k)..][..LANES];
-                    above(&number_of_particles::<T>(weights), *threshold)
+                    above(&weights_of_lightest::<T>(weights), *threshold)
                 });
             }
             FlagCriterion::GradientAbove { of, threshold } => {
@@ -224,14 +223,13 @@ fn above<T: Real>(row: &[T], threshold: T) -> Lanes<bool> {
     met
 }
 
-/// Particles of class 0 from their weights.
 #[inline(always)]
-fn number_of_particles<T: Real>(weights: &[u64]) -> Lanes<T> {
-    let mut number = [T::zero(); LANES];
+fn weights_of_lightest<T: Real>(weights: &[u64]) -> Lanes<T> {
+    let mut row = [T::zero(); LANES];
     for i in 0..LANES {
-        number[i] = T::from_f64(weights[i] as f64 / WHOLE as f64);
+        row[i] = T::from_f64(weights[i] as f64);
     }
-    number
+    row
 }
 
 /// P < `factor` ρ² in row (j, k).

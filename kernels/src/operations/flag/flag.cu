@@ -129,9 +129,7 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
         case LIGHTEST_ABOVE: {
             const uint64_t *weights = lightest + size_t(level.slots[blockIdx.x]) * GROUP_CELLS;
             for (int k = 0; k < GROUP; k++) {
-                // a particle has 2^42
-                const T number = T(double(weights[cell(i, j, k)]) / 4398046511104.0);
-                met |= uint32_t(number > criterion.threshold) << k;
+                met |= uint32_t(T(double(weights[cell(i, j, k)])) > criterion.threshold) << k;
             }
             break;
         }

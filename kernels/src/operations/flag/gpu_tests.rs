@@ -13,7 +13,7 @@ fn criteria<T: Real>(strictness: usize) -> Vec<FlagCriterion<T>> {
     let mut all = vec![
         FlagCriterion::DensityAbove(T::from_f64(2.0 + 0.35 * n)),
         FlagCriterion::DarkMatterAbove(T::from_f64(0.4 + 0.2 * n)),
-        FlagCriterion::LightestAbove(T::from_f64(0.5 + 0.2 * n)),
+        FlagCriterion::LightestAbove(T::from_f64((0.5 + 0.2 * n) * WHOLE as f64)),
         FlagCriterion::JeansCellsBelow(40.0 - 4.0 * n),
         FlagCriterion::Inside(Region { min: [3.0 + n, 2.5, -1.0], max: [9.0, 4.5 + n, 16.0 - n], radius: 0.0 }),
         FlagCriterion::Inside(Region { min: [0.3, 2.0 * n, 31.5], max: [0.3, 2.0 * n, 31.5], radius: 1.7 }),

@@ -49,7 +49,7 @@ pub enum FlagCriterion<T> {
     DensityAbove(T),
     /// Density of dark matter above this: of all matter less the gas. Met nowhere without dark matter.
     DarkMatterAbove(T),
-    /// More particles of mass class 0 than this.
+    /// Weights of particles of mass class 0 above this ([`WeightUnit::whole`] is one particle).
     LightestAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
@@ -168,7 +168,7 @@ pub struct FlagCriteria<T> {
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; none where no criterion is on gas.
 /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`]; what it has
 ///   beyond the gas is dark matter.
-/// * `lightest`: deposits of particles of class 0 ([`WeightUnit::of_lightest`]), `[slots, 16, 16, 16]`; needed for
+/// * `lightest`: deposits of particles of class 0 ([`WeightUnit::lightest_alone`]), `[slots, 16, 16, 16]`; needed for
 ///   [`FlagCriterion::LightestAbove`].
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction

@@ -296,7 +296,8 @@ fn the_number_of_the_lightest_particles_is_that_of_their_deposits() {
     let ((mesh, fluid), mut noise) = (rough_gas(), Noise::new(15));
     let weights: Vec<u64> =
         (0..mesh.group_count() * GROUP_CELLS).map(|_| (noise.next().abs() * 4.0 * WHOLE as f64) as u64).collect();
-    let criteria = FlagCriteria { met: FlagCriterion::LightestAbove(2.5).into(), level: level::<f64>(&mesh, 1) };
+    let criteria =
+        FlagCriteria { met: FlagCriterion::LightestAbove(2.5 * WHOLE as f64).into(), level: level::<f64>(&mesh, 1) };
     let tables = mesh.tables(1);
     let slot = tables.slots[2] as usize;
     let expected: Vec<bool> =

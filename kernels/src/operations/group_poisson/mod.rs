@@ -92,6 +92,7 @@ pub fn relax_groups<T: Real>(
         && (groups.is_some() || origin == GhostOrigin::Coarse)
     {
         check(tables, groups, source, ghosts, potential, gradients.as_deref());
+        correction.inspect(|correction| correction.check(tables));
         let request =
             GhostRequest::new(device, tables, groups, Some(origin), potential, coarse, correction, Some(ghosts));
         let gradients = gradients.as_deref();

@@ -13,7 +13,8 @@ use crate::level::level_topology::LevelTopology;
 use crate::operations::group_poisson::FACE_GRADIENTS;
 use crate::real::Real;
 
-/// −4πGξ of one level: what the sheets add to the source of its potential (paper, eqs. PseudoRho–PotCorrection).
+/// Computes −4πGξ of one level, the term of the mass sheets in the source of its potential (paper, eqs.
+/// PseudoRho–PotCorrection).
 ///
 /// Each cell just outside a face of a refined patch gets −(∂φ/∂n|coarse − ∂φ/∂n|fine)/h, n pointing away from the
 /// patch; all six faces of every refined patch count, also where two of them touch. Cells of refined patches get the

@@ -184,8 +184,8 @@ fn a_heavy_particle_is_as_many_light_ones() {
             let left = |columns, unit| left_in_cells(&device, levels, columns, unit);
             let unit = WeightUnit::for_heaviest(heaviest);
             assert!(left(&heavy, unit) == left(&light, unit), "class {heaviest}, levels {levels:?}");
-            let alone = left(&lightest, WeightUnit::default());
-            assert!(left(&heavy, WeightUnit::of_lightest()) == alone, "the lightest, levels {levels:?}");
+            let alone = left(&lightest, unit);
+            assert!(left(&heavy, unit.lightest_alone()) == alone, "the lightest, levels {levels:?}");
         }
     }
 }

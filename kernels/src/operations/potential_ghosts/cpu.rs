@@ -85,10 +85,10 @@ pub(crate) fn gather<T: Real>(
                         Some(correction) => {
                             let load = || GhostErrors::load(tables, g, correction.error.host());
                             let errors = errors.get_or_insert_with(load).face(face);
-                            let known = if correction.neighbours_have_it { T::one() } else { T::zero() };
+                            let neighbours_corrected = if correction.neighbours_have_it { T::one() } else { T::zero() };
                             facing_cells(neighbour, face, ghosts, |at, ghost, cell| {
                                 let error = errors[at];
-                                (ghost + error) + factor * ((cell - ghost) - known * error)
+                                (ghost + error) + factor * ((cell - ghost) - neighbours_corrected * error)
                             });
                         }
                     }

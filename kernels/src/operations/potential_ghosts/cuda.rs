@@ -25,7 +25,7 @@ pub(crate) struct GhostRequest<T> {
     groups: Pointer<u32>,
     error: Pointer<T>,
     relaxation: T,
-    known: T,
+    neighbours_corrected: T,
     weight: T,
     origin: i32,
 }
@@ -42,6 +42,7 @@ impl<T: Real> GhostRequest<T> {
         correction: Option<&GhostCorrection<T>>,
         held: Option<&Buffer<T>>,
     ) -> (Self, usize) {
+        let neighbours_corrected = correction.is_some_and(|correction| correction.neighbours_have_it);
         let request = Self {
             potential: potential.pointer(),
             from: coarse.map_or(Pointer::NULL, |coarse| coarse.from.pointer()),
@@ -50,7 +51,7 @@ impl<T: Real> GhostRequest<T> {
             held: held.map_or(Pointer::NULL, Buffer::pointer),
             groups: groups.map_or(Pointer::NULL, |groups| groups.on(device)),
             error: correction.map_or(Pointer::NULL, |correction| correction.error.pointer()),
-            known: T::from_f64(f64::from(correction.is_some_and(|correction| correction.neighbours_have_it))),
+            neighbours_corrected: T::from_f64(f64::from(neighbours_corrected)),
             relaxation: match origin {
                 Some(GhostOrigin::Relaxed(factor)) => T::from_f64(factor),
                 _ => T::zero(),

@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::device_table::DeviceTable;
 use crate::device::isa::Isa;
-use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS};
+use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS, PATCH};
 use crate::level::level_topology::LevelTopology;
 use crate::real::Real;
 
@@ -46,6 +46,13 @@ pub struct GhostCorrection<'a, T> {
     pub error: &'a Buffer<T>,
     /// Whether the neighbours were solved with it.
     pub neighbours_have_it: bool,
+}
+
+impl<T: Real> GhostCorrection<'_, T> {
+    pub(crate) fn check(&self, tables: &LevelTopology) {
+        let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
+        assert!(self.error.len() >= slots * PATCH.pow(3), "no error of slot {slots}");
+    }
 }
 
 /// The potential of the coarser level at a time between two at which it was solved, both kept apart: each value is from
@@ -89,6 +96,7 @@ pub fn potential_ghosts<T: Real>(
 ) {
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
     assert!(potential.len().is_multiple_of(GROUP_CELLS));
+    correction.inspect(|correction| correction.check(tables));
     tables.check_list(groups.map(|list| &list[..]));
     match device {
         Device::Cpu(device) => {

@@ -27,7 +27,7 @@ template <typename T> struct GhostRequest {
     const uint32_t *groups; // the group of each block; null: every group
     const T *error;         // of relaxed ghosts, [slots, 8, 8, 8]; null: none
     T relaxation;
-    T known; // 1: the neighbours' cells have the error, 0: they have not
+    T neighbours_corrected; // 1: the neighbours were solved with the error, 0: without it
     T weight;
     int32_t origin;
 
@@ -164,7 +164,8 @@ __device__ void gather_ghosts(const Level &level, uint32_t g, const GhostRequest
             T value = request.potential[size_t(sibling) * GROUP_CELLS + face_cell(face ^ 1, 0, m, n)];
             if (corrected) {
                 const T error = ghost_error(scratch, face, m, n);
-                value = (held[at] + error) + request.relaxation * ((value - held[at]) - request.known * error);
+                value = (held[at] + error) +
+                        request.relaxation * ((value - held[at]) - request.neighbours_corrected * error);
             } else if (request.origin == RELAXED) {
                 value = held[at] + request.relaxation * (value - held[at]);
             }
