@@ -13,10 +13,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Most often that a step may be retried.
 pub(crate) const MAX_RETRIES: u32 = 8;
 
-/// Cycles and passes of a Poisson solve at most.
-const MAX_POISSON_CYCLES: u32 = 100;
-const MAX_SHEET_PASSES: u32 = 10;
-
 /// The precision of the state on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -385,12 +381,6 @@ impl RunParameters {
             [("max_delta_a", self.max_delta_a), ("gravity_courant", self.gravity_courant), ("eta", self.eta)]
         {
             check(name, &value, value > 0.0 && value <= 1.0, say("must lie in (0, 1]"))?;
-        }
-        for (name, value, most) in [
-            ("poisson_cycles", self.poisson_cycles, MAX_POISSON_CYCLES),
-            ("sheet_passes", self.sheet_passes, MAX_SHEET_PASSES),
-        ] {
-            check(name, &value, value <= most, format!("must be at most {most}: by then nothing changes"))?;
         }
         let budget = (0.0..=1.0).contains(&self.floor_budget);
         check("floor_budget", &self.floor_budget, budget, say("must lie in [0, 1]"))?;

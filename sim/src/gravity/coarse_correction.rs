@@ -2,7 +2,7 @@
 //! groups would take many steps to move.
 
 use crate::device_arrays::device_arrays;
-use crate::gravity::level_solver::LevelProblem;
+use crate::gravity::level_problem::LevelProblem;
 use comove_kernels::coarse_correction::{
     CoarseGrid, GRID_WIDTHS, face_residual, prolong_error, restrict_residual, smooth,
 };

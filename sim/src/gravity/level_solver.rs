@@ -3,7 +3,7 @@
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::gravity::coarse_correction::CoarseGrids;
-use crate::gravity::hierarchy::Hierarchy;
+use crate::gravity::level_problem::LevelProblem;
 use crate::gravity::root::Root;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{CellLinks, InteriorBoundary, LevelLinks};
@@ -11,8 +11,7 @@ use crate::parallel::owners::Owners;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, Device, DeviceTable, GhostCorrection, GhostOrigin, KernelError, Parity, PoissonSource, Real, SineTables,
-    TimedPotential, relax_groups,
+    Buffer, Device, DeviceTable, GhostCorrection, GhostOrigin, KernelError, Parity, Real, SineTables, relax_groups,
 };
 
 /// What relaxation reads of others' groups of even and of odd parity.
@@ -30,16 +29,6 @@ device_arrays! {
         /// ∂φ/∂n on the faces of refined groups, `[slots, 6, 8, 8]`.
         pub(super) gradients: Buffer<T> = |extent| extent.refined_slots * FACE_GRADIENTS,
     }
-}
-
-/// ∇²field = source on one level.
-pub(super) struct LevelProblem<'a, T> {
-    pub(super) device: &'a Device,
-    pub(super) hierarchy: &'a Hierarchy<'a>,
-    pub(super) level: usize,
-    /// The coarser level's potential where the field holds another.
-    pub(super) coarse: Option<&'a TimedPotential<'a, T>>,
-    pub(super) source: PoissonSource<'a, T>,
 }
 
 /// The solvers of the levels.

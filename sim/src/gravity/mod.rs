@@ -2,6 +2,7 @@
 
 mod coarse_correction;
 mod hierarchy;
+mod level_problem;
 mod level_solver;
 mod poisson_solver;
 mod root;

@@ -3,7 +3,8 @@
 use crate::boundary::GravityBoundary;
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::gravity::hierarchy::Hierarchy;
-use crate::gravity::level_solver::{LevelProblem, LevelSolver};
+use crate::gravity::level_problem::LevelProblem;
+use crate::gravity::level_solver::LevelSolver;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::owners::Owners;
 use crate::parameters::RunParameters;
