@@ -59,11 +59,14 @@ impl<T: Real> Gas<T> {
 }
 
 /// The masks of all patches, `[groups, 8]`.
+///
+/// * `pools`: of the fluid and of matter, where there are any
 pub(super) fn flag<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
-    (fluid, matter, lightest): (Option<&Buffer<T>>, Option<&Buffer<T>>, Option<&Buffer<u64>>),
+    pools: [Option<&Buffer<T>>; 2],
+    lightest: Option<&Buffer<u64>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
 ) -> Vec<u32> {
@@ -71,7 +74,7 @@ pub(super) fn flag<T: Real>(
     let steps = criteria.met.steps().iter();
     let entries: Vec<Criterion<T>> = steps.map(|step| entry(step, &criteria.level, &mut programs)).collect();
     let shared = criteria.met.criteria().map(work_bytes).max().unwrap_or(0);
-    let [fluid, matter] = [fluid, matter].map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
+    let [fluid, matter] = pools.map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
     let lightest = lightest.map_or(Pointer::NULL, Buffer::pointer);
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;

@@ -209,8 +209,8 @@ pub fn flag<T: Real>(
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            let pools = (fluid, matter, lightest);
-            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, pools, criteria, buffer));
+            let pools = [fluid, matter];
+            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, pools, lightest, criteria, buffer));
         }
     }
 }
