@@ -106,7 +106,7 @@ pub struct Wanted {
     pub raised: Option<CellBudgetAdjustment>,
 }
 
-/// Flags `from` and all finer levels, for which [`prepare`] has found what criteria read, and derives the tree they ask for,
+/// Flags `from` and all finer levels, for which `prepare` has found what criteria read, and derives the tree they ask for,
 /// within `max_cells`.
 pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, from: usize) -> Wanted {
     // what is coarser stays as it is, also where a run is steered to fewer levels
