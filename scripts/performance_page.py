@@ -144,8 +144,7 @@ def launches(records):
     groups = sorted({r["items"] for r in rates if r["part"] == "launches"})
     text = ["Hydro: both sweeps of a step, reports, time-step reduction; µs for all groups.", ""]
     text += by_groups(rates, groups, HYDRO, "hydro")
-    text += ["Poisson: a refined level's potential in an individual step, with the four relaxation steps of version 0.1: five "
-             "solves per group in nine launches; µs for all groups.", ""]
+    text += ["Poisson: a refined level's potential in an individual step; µs for all groups.", ""]
     text += by_groups(rates, groups, POISSON, "poisson")
     # enough to fill the GPU, and no more: as the paper's 240 filled its
     many = max(n for n in groups if n <= 512)

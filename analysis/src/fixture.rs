@@ -6,7 +6,7 @@ use crate::error::AnalysisError;
 use comove_sim::kernels::layout::{
     DENSITY, ENERGY, ENTROPY, FIELDS, GROUP, GROUP_CELLS, OCTANTS, PATCH, octant_origin,
 };
-use comove_sim::kernels::point::particle::{class_of, id_of_class, mass_of_class};
+use comove_sim::kernels::point::particle::{id_of_class, mass_of};
 use comove_sim::mesh::PERIODIC;
 use comove_sim::parallel::Communicator;
 use comove_sim::{
@@ -237,13 +237,12 @@ pub(crate) fn random_particles(count: usize, lengths: [f64; 3], seed: u64) -> Ho
     particles_at((0..count).map(|_| (place(), [0.0; 3])), lengths, 1.0)
 }
 
-/// Every third particle with a mass of class 1; and the same with eight of class 0 in its place.
+/// Particles of which every third has mass class 1, and a set with eight particles of class 0 in place of each of these.
 pub(crate) fn heavy_and_light(mut heavy: HostParticles) -> [HostParticles; 2] {
     for n in (0..heavy.len()).step_by(3) {
         heavy.id[n] = id_of_class(1, heavy.id[n]).expect("a small number");
     }
-    let each: Vec<usize> =
-        (0..heavy.len()).flat_map(|n| vec![n; mass_of_class(class_of(heavy.id[n])) as usize]).collect();
+    let each: Vec<usize> = (0..heavy.len()).flat_map(|n| vec![n; mass_of(heavy.id[n]) as usize]).collect();
     let light = HostParticles {
         particle_mass: heavy.particle_mass,
         position: heavy.position.each_ref().map(|column| each.iter().map(|&n| column[n]).collect()),

@@ -4,7 +4,7 @@ use crate::cells::sum_over_leaves;
 use crate::error::AnalysisError;
 use crate::part::Part;
 use comove_sim::kernels::layout::{DENSITY, ENTROPY, FIELDS, GROUP_CELLS, GROUP_VALUES};
-use comove_sim::kernels::point::particle::{class_of, mass_of_class};
+use comove_sim::kernels::point::particle::mass_of;
 use comove_sim::parallel::Communicator;
 use comove_sim::records::Sums;
 use comove_sim::{HostParticles, HostState, Snapshot, SnapshotHeader};
@@ -78,7 +78,7 @@ fn of_particles(particles: &HostParticles) -> Sums {
     let sums = particles.velocity.each_ref().map(|column| {
         let of_some = |(velocities, ids): (&[f32], &[u64])| {
             velocities.iter().zip(ids).fold([0.0; 2], |[sum, squares], (&v, &id)| {
-                let (m, v) = (f64::from(mass_of_class(class_of(id))), f64::from(v));
+                let (m, v) = (f64::from(mass_of(id)), f64::from(v));
                 [sum + m * v, squares + m * (v * v)]
             })
         };

@@ -249,7 +249,7 @@ fn particle_slab_by(
     width: f64,
 ) -> Result<Array3<f64>, AnalysisError> {
     let particles = part.particles()?;
-    let stated = part.header().dark_matter.unwrap_or_else(|| particles.header());
+    let stated = part.header().dark_matter.expect("particles have a header");
     let unit = stated.weight_unit();
     let (rank, ranks) = (communicator.rank(), communicator.size());
     let own = planes(cells[2], rank, ranks);

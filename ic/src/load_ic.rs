@@ -122,8 +122,17 @@ impl LoadIc {
         Ok((mesh, format))
     }
 
-    /// What our own file format would state of this initial condition.
+    /// Header of a `comove_ic` file with this initial condition.
     pub fn header(&self) -> comove_ic::Header {
-        comove_ic::Header::of(self)
+        comove_ic::Header {
+            a: 1.0 / (1.0 + self.z),
+            box_mpc_h: self.box_mpc_h,
+            h: self.cosmology.h,
+            omega_m: self.cosmology.omega_m,
+            omega_lambda: self.cosmology.omega_lambda,
+            omega_b: self.cosmology.omega_b,
+            mean_molecular_weight: self.mean_molecular_weight,
+            gamma: self.gamma,
+        }
     }
 }

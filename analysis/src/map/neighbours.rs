@@ -8,7 +8,7 @@ use crate::messages::exchange;
 use crate::part::Part;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{class_of, mass_of_class};
+use comove_sim::kernels::point::particle::mass_of;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -74,7 +74,7 @@ impl Neighbours {
     pub(super) fn new(particles: &HostParticles, lengths: [f64; 3], periodic: [bool; 3]) -> Self {
         let point = |n: usize| Point {
             position: particles.position.each_ref().map(|column| column[n]),
-            mass: mass_of_class(class_of(particles.id[n])),
+            mass: mass_of(particles.id[n]),
         };
         let mut points: Vec<Point> = (0..particles.len()).map(point).collect();
         let unit = lengths.map(|length| length / POSITIONS);

@@ -2,7 +2,7 @@
 //!
 //! Described in docs/snapshot-format.md.
 
-use super::hdf5_input::{Hdf5Input, Numbers, described, is_number, number_of, text_of};
+use super::hdf5_input::{AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, pieces, text_of};
 use super::reader::{Contents, Part, Reader};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -47,26 +47,8 @@ const LATTICE: [&str; 6] =
 const POSITIONS: [&str; 3] = ["position_x", "position_y", "position_z"];
 /// Their identities.
 const ID: &str = "id";
-/// Particles that are read or written at a time.
-const AT_A_TIME: usize = 1 << 20;
-/// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
-const SAME: f64 = 1e-6;
 
 impl Header {
-    /// Header of a file with the initial condition that a recipe describes.
-    pub fn of(ic: &LoadIc) -> Self {
-        Self {
-            a: 1.0 / (1.0 + ic.z),
-            box_mpc_h: ic.box_mpc_h,
-            h: ic.cosmology.h,
-            omega_m: ic.cosmology.omega_m,
-            omega_lambda: ic.cosmology.omega_lambda,
-            omega_b: ic.cosmology.omega_b,
-            mean_molecular_weight: ic.mean_molecular_weight,
-            gamma: ic.gamma,
-        }
-    }
-
     /// Attribute names, values, and whether a file must have them.
     fn attributes(&self) -> [(&'static str, f64, bool); 8] {
         [
@@ -96,14 +78,14 @@ impl Reader for ComoveIc {
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        read(&ic.path, ic.cells, part.clone(), &Header::of(ic))
+        read(&ic.path, ic.cells, part.clone(), &ic.header())
     }
 }
 
 /// Datasets of a file.
 struct Form {
     contents: Contents,
-    /// Whether particles are a displaced lattice.
+    /// Particles are a displaced lattice.
     on_lattice: bool,
 }
 
@@ -183,7 +165,6 @@ pub fn read(path: &Path, cells: [usize; 3], part: impl Into<Part>, recipe: &Head
 /// * `lengths`: of the box along x, y, z, Mpc/h
 fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Result<ParticleSet, IcError> {
     let (shape, rows) = ([total as usize], part.rows(total));
-    let pieces = || rows.clone().step_by(AT_A_TIME).map(|first| first..rows.end.min(first + AT_A_TIME));
     let refuse = |name: &str, row: usize, value: f64, reason: &str| {
         input.content(format!("dataset \"{name}\" has {value} for particle {row} (from 0): {reason}"))
     };
@@ -191,7 +172,7 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
     for axis in 0..3 {
         let (name, length) = (POSITIONS[axis], lengths[axis]);
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;
-        for piece in pieces() {
+        for piece in pieces(rows.clone()) {
             for (row, x) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
                 let fraction = HostParticles::fraction(x, length);
                 let outside = || refuse(name, row, x, &format!("outside the box from 0 to {length} Mpc/h"));
@@ -200,7 +181,7 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
         }
         let name = LATTICE[3 + axis];
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;
-        for piece in pieces() {
+        for piece in pieces(rows.clone()) {
             for (row, v) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
                 let velocity = v as f32;
                 if !velocity.is_finite() {
@@ -211,7 +192,7 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
         }
     }
     let dataset = input.dataset(ID, &shape, Numbers::Integers)?;
-    pieces().try_for_each(|piece| input.rows::<u64>(&dataset, piece).map(|ids| set.id.extend(ids)))?;
+    pieces(rows).try_for_each(|piece| input.rows::<u64>(&dataset, piece).map(|ids| set.id.extend(ids)))?;
     Ok(set)
 }
 

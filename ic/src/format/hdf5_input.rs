@@ -14,6 +14,17 @@ pub(super) struct Hdf5Input {
     pub file: File,
 }
 
+/// Particles that are read or written at a time.
+pub(super) const AT_A_TIME: usize = 1 << 20;
+
+/// Relative difference at which two statements of a number contradict each other: that of six printed digits.
+pub(super) const SAME: f64 = 1e-6;
+
+/// Ranges of at most [`AT_A_TIME`] rows, one after the other.
+pub(super) fn pieces(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    rows.clone().step_by(AT_A_TIME).map(move |first| first..rows.end.min(first + AT_A_TIME))
+}
+
 /// Kind of the numbers of a dataset.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Numbers {

@@ -15,11 +15,11 @@ use std::path::Path;
 pub struct Contents {
     /// Format of the file.
     pub format: LoadFormat,
-    /// Whether there is gas.
+    /// The file has gas.
     pub gas: bool,
     /// Number of dark-matter particles.
     pub particles: u64,
-    /// Whether particles have positions of their own, not a lattice's.
+    /// Particles have positions of their own, not those of a lattice.
     pub off_lattice: bool,
 }
 

@@ -40,6 +40,12 @@ pub const fn mass_of_class(class: usize) -> u32 {
     1 << (3 * class)
 }
 
+/// Mass of the particle with this identity in units of class 0.
+#[inline(always)]
+pub const fn mass_of(id: u64) -> u32 {
+    mass_of_class(class_of(id))
+}
+
 /// Unit of the integers that hold the mass in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -64,7 +70,7 @@ impl WeightUnit {
         Self { bits, of_class }
     }
 
-    /// The same weights of class 0; heavier particles have none.
+    /// Weights of class 0 in this unit, and of no heavier class.
     pub const fn lightest_alone(self) -> Self {
         Self { bits: self.bits, of_class: [1, 0, 0, 0, 0, 0, 0, 0] }
     }

@@ -5,7 +5,7 @@ use crate::mesh::{Key, OCTANT_OF_ROW, Octree};
 use crate::parallel::communicator::Communicator;
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use comove_kernels::particles::COLUMNS;
-use comove_kernels::point::particle::{CLASSES, WeightUnit, class_of, mass_of_class};
+use comove_kernels::point::particle::{CLASSES, WeightUnit, class_of, mass_of, mass_of_class};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,7 @@ impl HostParticles {
 
     /// Mass of a particle: mean density · code length³.
     pub fn mass(&self, particle: usize) -> f64 {
-        self.particle_mass * f64::from(mass_of_class(class_of(self.id[particle])))
+        self.particle_mass * f64::from(mass_of(self.id[particle]))
     }
 
     /// Bytes in memory.

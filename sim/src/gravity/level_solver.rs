@@ -86,7 +86,7 @@ impl<T: Real> LevelSolver<T> {
         }
         problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
         for parity in [Parity::Even, Parity::Odd] {
-            self.relax_half(problem, parity, GhostOrigin::Sibling, false, field);
+            self.relax_half(problem, parity, false, field);
         }
         self.finish(problem, cycles, field);
     }
@@ -102,7 +102,7 @@ impl<T: Real> LevelSolver<T> {
             ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
             self.grids.find_error(problem, &self.faces.ghosts, field);
             for parity in [Parity::Even, Parity::Odd] {
-                self.relax_half(problem, parity, GhostOrigin::Relaxed(OVERRELAXATION), true, field);
+                self.relax_half(problem, parity, true, field);
             }
         }
         ranks.refresh(problem.level, |links| &links.cells, field);
@@ -111,16 +111,12 @@ impl<T: Real> LevelSolver<T> {
     /// Solves the groups of one parity with boundary values from the other's solutions: even groups first, so that the
     /// values of odd ones are there already. Where messages take time, groups that read no ghosts are solved while these
     /// are on their way.
-    fn relax_half(
-        &mut self,
-        problem: &LevelProblem<T>,
-        parity: Parity,
-        origin: GhostOrigin,
-        corrected: bool,
-        field: &mut Buffer<T>,
-    ) {
+    ///
+    /// * `corrected`: ghosts take the error of the coarse grids, and overshoot
+    fn relax_half(&mut self, problem: &LevelProblem<T>, parity: Parity, corrected: bool, field: &mut Buffer<T>) {
         let LevelProblem { hierarchy, level, .. } = *problem;
         let (tables, ranks) = (&hierarchy.tables[level], hierarchy.ranks);
+        let origin = if corrected { GhostOrigin::Relaxed(OVERRELAXATION) } else { GhostOrigin::Sibling };
         let corrected = corrected.then_some(parity == Parity::Odd);
         let mut solve = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
             self.solve_groups(problem, Some(groups), origin, corrected, field);

@@ -12,7 +12,7 @@ use crate::messages::{exchange, gather_all};
 use crate::particle_grid::{ParticleGrid, in_code_length, position_of};
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{class_of, mass_of_class};
+use comove_sim::kernels::point::particle::mass_of;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,7 @@ pub(super) struct Member {
 impl Member {
     /// Mass in units of class 0.
     pub(super) fn mass(&self) -> u32 {
-        mass_of_class(class_of(self.id))
+        mass_of(self.id)
     }
 
     fn new(particles: &HostParticles, n: usize) -> Self {

@@ -15,7 +15,7 @@ use crate::spheres::{Look, SPHERES, look_at, visit_samples};
 use crate::table::Table;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::kernels::layout::DENSITY;
-use comove_sim::kernels::point::particle::{class_of, mass_of_class};
+use comove_sim::kernels::point::particle::mass_of;
 use comove_sim::parallel::Communicator;
 use comove_sim::{Cosmology, HostParticles};
 use rayon::prelude::*;
@@ -245,7 +245,7 @@ struct Near {
 impl Near {
     /// In units of class 0.
     fn mass(&self) -> f64 {
-        f64::from(mass_of_class(class_of(self.id)))
+        f64::from(mass_of(self.id))
     }
 }
 

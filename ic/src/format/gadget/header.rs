@@ -1,7 +1,7 @@
 //! Attributes of the header: particles by type, and statements that a recipe also makes.
 
 use crate::error::IcError;
-use crate::format::hdf5_input::Hdf5Input;
+use crate::format::hdf5_input::{Hdf5Input, SAME};
 use crate::format::request::{LoadFormat, LoadIc};
 
 pub(super) const HEADER: &str = "Header";
@@ -10,9 +10,7 @@ pub(super) const GROUPS: [&str; 4] = [HEADER, "Parameters", "Units", "Cosmology"
 /// Type of dark matter.
 pub(super) const DARK: usize = 1;
 
-/// Relative difference at which two statements of a number contradict each other: what six printed digits allow.
-pub(super) const SAME: f64 = 1e-6;
-/// The same of Ω_Λ, from which some programs subtract the density of radiation.
+/// Relative difference accepted for Ω_Λ: some programs subtract the density of radiation from it.
 const SAME_LAMBDA: f64 = 1e-3;
 
 /// Numbers of particles by type, files, and mass of dark matter if the header has it.

@@ -13,7 +13,7 @@
 mod header;
 mod units;
 
-use super::hdf5_input::{Hdf5Input, Numbers};
+use super::hdf5_input::{Hdf5Input, Numbers, pieces};
 use super::reader::{Contents, Part, Reader};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -30,8 +30,6 @@ pub(super) struct Gadget {
     pub format: LoadFormat,
 }
 
-/// Particles that are read at a time.
-const AT_A_TIME: usize = 1 << 20;
 /// By how much masses of particles may differ.
 const SAME_MASS: f64 = 1e-6;
 
@@ -157,8 +155,8 @@ impl Files {
         let masses =
             if self.in_table { None } else { Some(input.dataset("PartType1/Masses", &[count], Numbers::Floats)?) };
         let digits = if coordinates.dtype().is_ok_and(|kind| kind.size() == 4) { f32::EPSILON.into() } else { 1e-12 };
-        for start in rows.clone().step_by(AT_A_TIME) {
-            let rows = start..rows.end.min(start + AT_A_TIME);
+        for rows in pieces(rows) {
+            let start = rows.start;
             for (n, &x) in input.vectors(&coordinates, rows.clone())?.iter().enumerate() {
                 let fraction = self.fraction(x, digits).ok_or_else(|| {
                     let (row, axis, Self { box_size, length_unit, .. }) = (start + n / 3, ["x", "y", "z"][n % 3], self);

@@ -1,8 +1,8 @@
 //! Units of a file: lengths, masses and velocities; the factors that explain a wrong one.
 
-use super::header::{GROUPS, HEADER, SAME};
+use super::header::{GROUPS, HEADER};
 use crate::error::IcError;
-use crate::format::hdf5_input::Hdf5Input;
+use crate::format::hdf5_input::{Hdf5Input, SAME};
 use crate::format::request::{LengthUnit, LoadFormat, LoadIc};
 use comove_sim::{Units, VELOCITY_KM_S};
 
@@ -22,7 +22,7 @@ pub(super) struct FileUnits {
     /// Unit of lengths in Mpc/h.
     length_mpc_h: f64,
     pub length_name: String,
-    /// Whether the file states it.
+    /// The file states its unit of lengths.
     is_stated: bool,
     /// Unit of masses in M☉/h.
     mass_msun_h: f64,
