@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("default", &default),
         ("two passes of the sheets", &of(default.poisson_cycles, 2)),
         ("no mass sheet", &of(default.poisson_cycles, 0)),
-        ("no correction", &of(0, 0)),
+        ("no correction", &of(Some(0), 0)),
     ] {
         let started = Instant::now();
         let table = test.force_test(levels, parameters, || false)?.expect("nobody stops it");

@@ -83,13 +83,13 @@ impl Case {
     }
 
     fn ghosts(&mut self, origin: GhostOrigin) {
-        potential_ghosts(&self.device, &self.tables, None, origin, &self.potential, None, None, &mut self.ghosts);
+        potential_ghosts(&self.device, &self.tables, origin, &self.potential, None, &mut self.ghosts);
     }
 
     fn solve(&mut self, sine: &SineTables<f32>) {
         let source = PoissonSource::Density(DensitySource::of_fluid(&self.fluid, 1.0, 1.0));
         let Self { device, tables, potential, ghosts, gradients, .. } = self;
-        group_poisson(device, tables, None, sine, &source, ghosts, 0.1, potential, Some(gradients));
+        group_poisson(device, tables, sine, &source, ghosts, 0.1, potential, Some(gradients));
     }
 }
 

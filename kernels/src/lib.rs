@@ -16,7 +16,7 @@
 //! | two levels | [`mod@restrict`], [`mod@prolong`], [`mod@reflux`] |
 //! | passive scalars | [`scalars`] |
 //! | dark matter | [`particles`] |
-//! | the potential | [`root_poisson`], [`mod@group_poisson`], [`coarse_correction`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
+//! | the potential | [`root_poisson`], [`mod@group_poisson`], [`face_relaxation`], [`coarse_correction`], [`mod@potential_ghosts`], [`mod@mass_sheet`] |
 //! | nothing: they read | [`mod@flag`], [`timestep`], [`mod@totals`], [`mod@potential_energy`], [`mod@density_range`], [`mod@state_hash`] |
 //!
 //! Nothing here knows an octree, a clock, a file or a recipe. An operation logs nothing and hides no floor: it counts
@@ -54,18 +54,18 @@ pub use level::{
     troubled_cells::TroubledCells,
 };
 pub use operations::{
-    coarse_correction, density_range, flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet, particles,
-    poisson_source, potential_energy, potential_ghosts, prolong, reflux, restrict, root_poisson, scalars, slots,
-    state_hash, timestep, totals,
+    coarse_correction, density_range, face_relaxation, flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet,
+    particles, poisson_source, potential_energy, potential_ghosts, prolong, reflux, restrict, root_poisson, scalars,
+    slots, state_hash, timestep, totals,
 };
 pub use operations::{
     density_range::density_range,
     gravity_kick::{KickReport, Peak, gravity_kick, max_acceleration},
-    group_poisson::{group_poisson, relax_groups, sine::SineTables},
+    group_poisson::{group_poisson, sine::SineTables},
     mass_sheet::mass_sheet,
     poisson_source::{DensitySource, PoissonSource},
     potential_energy::potential_energy,
-    potential_ghosts::{GhostCorrection, GhostOrigin, TimedPotential, potential_ghosts},
+    potential_ghosts::{GhostOrigin, TimedPotential, potential_ghosts},
     root_poisson::{RootPoisson, RootShare, root_source},
 };
 pub use point::eos::Eos;

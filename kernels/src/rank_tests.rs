@@ -10,11 +10,11 @@ use crate::level::troubled_cells::tests::groups_that_see;
 use crate::level::troubled_cells::{MARK_ROWS, TroubledCells, groups_to_redo};
 use crate::operations::flag::{Combination, FlagCriteria, FlagCriterion, FlagLevel, Quantity, flag};
 use crate::operations::gravity_kick::{gravity_kick, max_acceleration};
-use crate::operations::group_poisson::{FACE_GRADIENTS, relax_groups, sine::SineTables};
+use crate::operations::group_poisson::{FACE_GRADIENTS, group_poisson, sine::SineTables};
 use crate::operations::hydro_sweep::{SweepParameters, SweepTargets, hydro_sweep};
 use crate::operations::mass_sheet::mass_sheet;
 use crate::operations::poisson_source::PoissonSource;
-use crate::operations::potential_ghosts::{GHOST_CELLS, GhostOrigin};
+use crate::operations::potential_ghosts::{GHOST_CELLS, GhostOrigin, potential_ghosts};
 use crate::operations::prolong::prolong;
 use crate::operations::restrict::restrict;
 use crate::operations::state_hash::state_hash;
@@ -141,20 +141,9 @@ fn operations_on_levels_agree<T: Real>(device: &Device) {
                 let [potential, gradients] = &mut solved;
                 let mut ghosts = Buffer::zeros(device, tables.len() * GHOST_CELLS).unwrap();
                 let source = pool(&potential.to_host());
-                relax_groups(
-                    device,
-                    &tables,
-                    None,
-                    GhostOrigin::Sibling,
-                    None,
-                    None,
-                    &sine,
-                    &PoissonSource::Field(&source),
-                    &mut ghosts,
-                    H,
-                    potential,
-                    Some(gradients),
-                );
+                let source = PoissonSource::Field(&source);
+                potential_ghosts(device, &tables, GhostOrigin::Sibling, potential, None, &mut ghosts);
+                group_poisson(device, &tables, &sine, &source, &ghosts, H, potential, Some(gradients));
             }
             (tables, said, kicked, prolonged, solved)
         };

@@ -1,6 +1,7 @@
 //! Poisson solvers of one mesh and of one group against their discrete equations, and the kick against its
 //! bookkeeping.
 
+use comove_kernels::face_relaxation::{Relaxation, relax_faces, start_faces};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::layout::{
     CENTRE, DENSITY, DIRECTIONS, ENERGY, ENTROPY, FACE_CELLS, FACES, GROUP, GROUP_CELLS, GROUP_VALUES, MOMENTUM, cell,
@@ -9,7 +10,7 @@ use comove_kernels::level_topology::NONE;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
     Buffer, Device, DeviceTable, Eos, GhostOrigin, LevelTopology, Parity, PoissonSource, Real, RootPoisson, SineTables,
-    gravity_kick, group_poisson, max_acceleration, potential_ghosts,
+    gravity_kick, group_poisson, max_acceleration,
 };
 use std::f64::consts::TAU;
 
@@ -139,7 +140,6 @@ fn solve_group<T: Real>(source: &[f64], ghosts: &[f64], h: f64) -> Solution<T> {
     group_poisson(
         &device(1),
         &lone_group(),
-        None,
         &SineTables::new(),
         &PoissonSource::Field(&source),
         &buffer(ghosts.iter().copied()),
@@ -267,33 +267,78 @@ fn invalid_leaf_cells_are_located() {
     }
 }
 
-/// Over-relaxed ghosts overshoot what they held by the factor, and only those with a neighbour.
-#[test]
-fn relaxed_ghosts_overshoot() {
-    let (potential, _) = wave::<f64>();
+/// The cells of a slot at a face, in the order of ghosts.
+fn at_face<T: Real>(slot: &[T], face: usize) -> impl Iterator<Item = f64> + '_ {
+    (0..FACE_CELLS).map(move |c| {
+        let (m, n, layer) = (c % GROUP, c / GROUP, if face & 1 == 0 { 0 } else { GROUP - 1 });
+        let at = match face / 2 {
+            0 => cell(layer, m, n),
+            1 => cell(m, layer, n),
+            _ => cell(m, n, layer),
+        };
+        slot[at].as_f64()
+    })
+}
+
+/// Solutions at faces are those of all cells, and relaxed ghosts take the error and overshoot, those alone that have a
+/// neighbour.
+fn faces_follow<T: Real>(tolerance: f64) {
+    let (source, boundary) = noisy_group(5.0);
+    // a neighbour towards +x alone, which is the group itself
     let mut neighbours = vec![NONE; DIRECTIONS];
     neighbours[CENTRE] = 0;
-    neighbours[CENTRE + 1] = 0; // a neighbour towards +x alone
+    neighbours[CENTRE + 1] = 0;
     let tables = LevelTopology { neighbours: neighbours.into(), ..lone_group() };
-    let mut ghosts = buffer::<f64>(vec![0.5; GHOST_CELLS]);
-    potential_ghosts(&device(1), &tables, None, GhostOrigin::Relaxed(1.4), &potential, None, None, &mut ghosts);
-    potential_ghosts(
-        &device(1),
-        &tables,
-        Some(tables.half(Parity::Odd)),
-        GhostOrigin::Relaxed(9.0),
-        &potential,
-        None,
-        None,
-        &mut ghosts,
-    );
-    for (n, &ghost) in ghosts.host().iter().enumerate() {
-        let expected = if n / FACE_CELLS == 1 {
-            let facing = potential.host()[cell(0, n % GROUP, n / GROUP % GROUP)];
-            0.5 + 1.4 * (facing - 0.5)
-        } else {
-            0.5
-        };
-        assert_eq!(ghost, expected, "{n}");
+    let (device, sine, h) = (device(1), SineTables::new(), 0.3);
+    let mut potential = buffer::<T>((0..GROUP_CELLS).map(|c| boundary[c % GHOST_CELLS]));
+    let [mut ghosts, mut own] = [0.0; 2].map(|value| buffer::<T>(vec![value; GHOST_CELLS]));
+    let field = buffer::<T>(source.iter().copied());
+    let matter = PoissonSource::Field(&field);
+    let origin = GhostOrigin::Sibling;
+    start_faces(&device, &tables, origin, None, &sine, &matter, h, &mut ghosts, &mut own, &mut potential);
+
+    let check = |ghosts: &Buffer<T>, potential: &Buffer<T>| {
+        let ghosts: Vec<f64> = ghosts.host().iter().map(|ghost| ghost.as_f64()).collect();
+        let whole = solve_group::<f64>(&source, &ghosts, h).potential;
+        for face in 0..FACES {
+            let found = &potential.host()[face * FACE_CELLS..][..FACE_CELLS];
+            for (found, expected) in found.iter().zip(at_face(&whole, face)) {
+                assert!((found.as_f64() - expected).abs() < tolerance, "{face}: {found:?} {expected}");
+            }
+        }
+    };
+    check(&ghosts, &potential);
+
+    let faces: Vec<f64> = potential.host().iter().map(|face| face.as_f64()).collect();
+    let held: Vec<f64> = ghosts.host().iter().map(|ghost| ghost.as_f64()).collect();
+    // constant but for the layer beside a face without neighbour, so the error is 0.1 at most ghosts
+    let error = buffer::<T>(vec![0.1; 512]);
+    for neighbours_have_it in [true, false] {
+        let (mut ghosts, mut potential) = (buffer::<T>(held.iter().copied()), buffer::<T>(faces.iter().copied()));
+        let relaxation = Relaxation { factor: 1.4, error: &error, neighbours_have_it };
+        // the group is even: no odd one changes
+        for parity in [Parity::Even, Parity::Odd] {
+            let groups = tables.half(parity);
+            relax_faces(&device, &tables, groups, &relaxation, &sine, &own, &mut ghosts, &mut potential);
+        }
+        for (n, ghost) in ghosts.host().iter().enumerate() {
+            let (face, m, row) = (n / FACE_CELLS, n % GROUP, n / GROUP % GROUP);
+            let expected = match face {
+                1 => {
+                    held[n] + 0.1 + 1.4 * (faces[n - FACE_CELLS] - held[n] - if neighbours_have_it { 0.1 } else { 0.0 })
+                }
+                _ => held[n],
+            };
+            let is_at_edge = face == 1 && [m, row].iter().any(|c| [0, GROUP - 1].contains(c));
+            let is_close = (ghost.as_f64() - expected).abs() < 1e-6;
+            assert!(is_close || is_at_edge, "{n}: {ghost:?} {expected}");
+        }
+        check(&ghosts, &potential);
     }
+}
+
+#[test]
+fn faces_are_those_of_all_cells() {
+    faces_follow::<f64>(1e-12);
+    faces_follow::<f32>(2e-5);
 }

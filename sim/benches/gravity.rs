@@ -38,7 +38,7 @@ fn default_options(bencher: Bencher, threads: usize) {
 
 #[divan::bench(args = [1, 2], sample_count = 10)]
 fn two_cycles(bencher: Bencher, threads: usize) {
-    bench(bencher, threads, &RunParameters { poisson_cycles: 2, ..RunParameters::default() });
+    bench(bencher, threads, &RunParameters { poisson_cycles: Some(2), ..RunParameters::default() });
 }
 
 /// Tables of 126,360 groups on four complete levels, with the threads of the machine.

@@ -242,9 +242,11 @@ pub struct RunParameters {
     pub max_delta_a: f64,
     /// Acceleration limit: Δt ≤ `gravity_courant` √(h/g); with individual steps as `courant`.
     pub gravity_courant: f64,
-    /// Cycles of a Poisson solve of a refined level: each leaves a seventh of the error of the force, or less. Solves that
-    /// give boundary values or mass sheets, not a kick, take half as many.
-    pub poisson_cycles: u32,
+    /// Cycles of a Poisson solve of a refined level for a kick: each leaves a seventh of the error of the force, or less.
+    /// Solves that give boundary values or mass sheets take half as many. By default 4 with dark matter, whose particles
+    /// feel the error as a force on themselves, and 2 without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poisson_cycles: Option<u32>,
     /// How often the potential is solved again with the pseudo mass sheets at coarse–fine faces; 0: without sheets.
     pub sheet_passes: u32,
     /// Whether cold gas has its pressure from the entropy scalar; else from the energy alone, for comparison.
@@ -306,7 +308,7 @@ impl Default for RunParameters {
             sweep_order: SweepOrder::Xyz,
             max_delta_a: 0.01,
             gravity_courant: 0.5,
-            poisson_cycles: 4,
+            poisson_cycles: None,
             sheet_passes: 1,
             dual_energy: true,
             eta: 1e-2,

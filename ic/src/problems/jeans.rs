@@ -99,7 +99,7 @@ impl Problem for Jeans {
             four_pi_g: self.four_pi_g(),
             max_level: self.levels,
             // a wave across the whole box spans many groups of a level that covers it: a few steps leave 40% more error
-            poisson_cycles: 6,
+            poisson_cycles: Some(6),
             refine: vec![Criterion::DensityAbove { thresholds: vec![0.0; self.levels.into()] }],
             ..plain_gas(self.precision, self.gamma)
         };

@@ -307,7 +307,7 @@ mod tests {
         let double = RunParameters { precision: Precision::Double, flag_buffer: 0, ..RunParameters::default() };
         let [mean, rms] = worst(&measured(&test, 2, &double));
         assert!(mean < 5e-3 && rms < 1e-2, "{mean:e} {rms:e}");
-        let uncorrected = RunParameters { poisson_cycles: 0, sheet_passes: 0, ..double };
+        let uncorrected = RunParameters { poisson_cycles: Some(0), sheet_passes: 0, ..double };
         let [far_mean, far_rms] = worst(&measured(&test, 2, &uncorrected));
         assert!(far_mean > 3.0 * mean && far_rms > 3.0 * rms, "{far_mean:e} {far_rms:e}");
     }

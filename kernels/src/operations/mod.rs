@@ -3,6 +3,7 @@
 
 pub mod coarse_correction;
 pub mod density_range;
+pub mod face_relaxation;
 pub mod flag;
 pub mod gravity_kick;
 pub mod group_poisson;

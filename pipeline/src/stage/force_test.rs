@@ -47,7 +47,7 @@ impl Default for SolverOptions {
             levels: 4,
             precision: Precision::Double,
             flag_buffer: 8,
-            poisson_cycles: run.poisson_cycles,
+            poisson_cycles: 4,
             sheet_passes: run.sheet_passes,
         }
     }
@@ -107,6 +107,7 @@ impl Stage for ForceTest {
 
     fn execute(&self, work: &mut Work<'_>) -> Result<Vec<String>, PipelineError> {
         let SolverOptions { levels, precision, flag_buffer, poisson_cycles, sheet_passes } = self.options.clone();
+        let poisson_cycles = Some(poisson_cycles);
         let parameters =
             RunParameters { precision, flag_buffer, poisson_cycles, sheet_passes, ..RunParameters::default() };
         let asked = OnceLock::new();

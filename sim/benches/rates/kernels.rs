@@ -2,9 +2,10 @@
 
 use crate::meshes::{lone_children, refined, speeds, state, sweep};
 use crate::{Bench, Work};
+use comove_sim::kernels::face_relaxation::{Relaxation, relax_faces, start_faces};
 use comove_sim::kernels::group_poisson::FACE_GRADIENTS;
 use comove_sim::kernels::hydro_sweep::SweepTargets;
-use comove_sim::kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES};
+use comove_sim::kernels::layout::{FLUX_PLANE_VALUES, GROUP_CELLS, GROUP_VALUES, PATCH};
 use comove_sim::kernels::potential_ghosts::GHOST_CELLS;
 use comove_sim::kernels::prolong::prolong;
 use comove_sim::kernels::reflux::reflux;
@@ -14,7 +15,7 @@ use comove_sim::kernels::state_hash::state_hash;
 use comove_sim::kernels::totals::{GroupTotals, totals};
 use comove_sim::kernels::{
     Buffer, DensitySource, Device, Eos, GhostOrigin, Parity, PoissonSource, RootPoisson, SineTables, gravity_kick,
-    mass_sheet, relax_groups,
+    group_poisson, mass_sheet,
 };
 
 pub(crate) fn all(bench: &mut Bench) {
@@ -51,34 +52,26 @@ fn complete(bench: &mut Bench, groups: usize) {
 
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
     let slots = gas.fluid.len() / GROUP_VALUES;
-    let mut ghosts = room(groups * GHOST_CELLS);
+    let [mut ghosts, mut own] = [(); 2].map(|()| room(groups * GHOST_CELLS));
     let [mut gradients, mut sheet] = [FACE_GRADIENTS, GROUP_CELLS].map(|n| room(slots * n));
+    let error = room(slots * PATCH.pow(3));
     let sine = SineTables::new();
-    let mut solve = |parity: Option<Parity>, origin| {
-        let density = DensitySource::of_fluid(&gas.fluid, 1.0, 1.0);
-        let (source, gradients) = (PoissonSource::Density(density), Some(&mut gradients));
-        let tables = &mesh.tables[1];
-        relax_groups(
-            &device,
-            tables,
-            parity.map(|parity| tables.half(parity)),
-            origin,
-            None,
-            None,
-            &sine,
-            &source,
-            &mut ghosts,
-            h,
-            potential,
-            gradients,
-        );
-    };
-    bench.measure(of("group solve, ghosts from the coarser level"), || solve(None, GhostOrigin::Coarse));
-    // both halves, so that every group is solved once
-    let relaxed = GhostOrigin::Relaxed(1.4);
-    bench.measure(of("group solve, ghosts from siblings"), || {
-        solve(Some(Parity::Even), relaxed);
-        solve(Some(Parity::Odd), relaxed);
+    let source = PoissonSource::Density(DensitySource::of_fluid(&gas.fluid, 1.0, 1.0));
+    let tables = &mesh.tables[1];
+    bench.measure(of("group solve at faces, ghosts from the coarser level"), || {
+        let origin = GhostOrigin::Coarse;
+        start_faces(&device, tables, origin, None, &sine, &source, h, &mut ghosts, &mut own, potential);
+    });
+    // both halves, so that every group is relaxed once
+    bench.measure(of("relaxation"), || {
+        for parity in [Parity::Even, Parity::Odd] {
+            let neighbours_have_it = parity == Parity::Odd;
+            let relaxation = Relaxation { factor: 1.1, error: &error, neighbours_have_it };
+            relax_faces(&device, tables, tables.half(parity), &relaxation, &sine, &own, &mut ghosts, potential);
+        }
+    });
+    bench.measure(of("group solve"), || {
+        group_poisson(&device, tables, &sine, &source, &ghosts, h, potential, Some(&mut gradients));
     });
 
     let coarse = &mesh.tables[0];

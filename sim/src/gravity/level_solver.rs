@@ -1,5 +1,5 @@
 //! One level of the potential: the root by transforms; on refined levels groups solve for themselves, and cycles of a
-//! coarse correction and a relaxation join them.
+//! coarse correction and a relaxation join them. Until these are done, groups know their faces alone.
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::gravity::coarse_correction::CoarseGrids;
@@ -8,10 +8,11 @@ use crate::gravity::root::Root;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{CellLinks, InteriorBoundary, LevelLinks};
 use crate::parallel::owners::Owners;
+use comove_kernels::face_relaxation::{Relaxation, relax_faces, start_faces};
 use comove_kernels::group_poisson::FACE_GRADIENTS;
 use comove_kernels::potential_ghosts::GHOST_CELLS;
 use comove_kernels::{
-    Buffer, Device, DeviceTable, GhostCorrection, GhostOrigin, KernelError, Parity, Real, SineTables, relax_groups,
+    Buffer, Device, DeviceTable, GhostOrigin, KernelError, Parity, Real, SineTables, group_poisson, potential_ghosts,
 };
 
 /// What relaxation reads of others' groups of even and of odd parity.
@@ -26,6 +27,8 @@ device_arrays! {
     pub(super) struct FaceValues<T> {
         /// Boundary values of the level in hand, `[groups, 6, 16, 16]`.
         ghosts: Buffer<T> = |extent| extent.fullest_refined * GHOST_CELLS,
+        /// What the groups' matter alone is at their faces, `[groups, 6, 16, 16]`.
+        own: Buffer<T> = |extent| extent.fullest_refined * GHOST_CELLS,
         /// ∂φ/∂n on the faces of refined groups, `[slots, 6, 8, 8]`.
         pub(super) gradients: Buffer<T> = |extent| extent.refined_slots * FACE_GRADIENTS,
     }
@@ -71,102 +74,69 @@ impl<T: Real> LevelSolver<T> {
 
     /// Solves a level, a refined one from the coarser level and with so many cycles; its ghosts on other ranks follow.
     pub(super) fn solve(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
-        if problem.level == 0 {
-            return self.solve_root(problem, field);
-        }
-        self.solve_groups(problem, None, GhostOrigin::Coarse, None, field);
-        problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Even as usize], field);
-        self.finish(problem, cycles, field);
+        self.solve_from(GhostOrigin::Coarse, problem, cycles, field);
     }
 
     /// Solves a level whose source or coarser level has new mass sheets in it, from the solution before.
     pub(super) fn solve_again(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
-        if problem.level == 0 {
-            return self.solve_root(problem, field);
-        }
-        problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
-        for parity in [Parity::Even, Parity::Odd] {
-            self.relax_half(problem, parity, false, field);
-        }
-        self.finish(problem, cycles, field);
+        self.solve_from(GhostOrigin::Sibling, problem, cycles, field);
     }
 
-    fn solve_root(&mut self, problem: &LevelProblem<T>, field: &mut Buffer<T>) {
-        self.root.solve(problem.device, problem.hierarchy, &problem.source, field);
-    }
-
-    /// Cycles of a coarse correction and one relaxation step of even and of odd groups.
-    fn finish(&mut self, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
-        let ranks = problem.hierarchy.ranks;
+    fn solve_from(&mut self, origin: GhostOrigin, problem: &LevelProblem<T>, cycles: u32, field: &mut Buffer<T>) {
+        let LevelProblem { device, hierarchy, level, coarse, source } = problem;
+        if *level == 0 {
+            return self.root.solve(device, hierarchy, source, field);
+        }
+        let (tables, h) = (&hierarchy.tables[*level], hierarchy.width(*level));
+        let FaceValues { ghosts, own, .. } = &mut self.faces;
+        if cycles == 0 {
+            potential_ghosts(device, tables, origin, field, *coarse, ghosts);
+        } else {
+            start_faces(device, tables, origin, *coarse, &self.sine, source, h, ghosts, own, field);
+            hierarchy.ranks.refresh(*level, ACROSS[Parity::Even as usize], field);
+        }
         for _ in 0..cycles {
-            ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
-            self.grids.find_error(problem, &self.faces.ghosts, field);
-            for parity in [Parity::Even, Parity::Odd] {
-                self.relax_half(problem, parity, true, field);
-            }
+            self.cycle(problem, field);
         }
-        ranks.refresh(problem.level, |links| &links.cells, field);
+        let FaceValues { ghosts, gradients, .. } = &mut self.faces;
+        group_poisson(device, tables, &self.sine, source, ghosts, h, field, Some(gradients));
+        hierarchy.ranks.refresh(*level, |links| &links.cells, field);
     }
 
-    /// Solves the groups of one parity with boundary values from the other's solutions: even groups first, so that the
-    /// values of odd ones are there already. Where messages take time, groups that read no ghosts are solved while these
-    /// are on their way.
-    ///
-    /// * `corrected`: ghosts take the error of the coarse grids, and overshoot
-    fn relax_half(&mut self, problem: &LevelProblem<T>, parity: Parity, corrected: bool, field: &mut Buffer<T>) {
-        let LevelProblem { hierarchy, level, .. } = *problem;
+    /// A coarse correction, and a relaxation step of even groups and then of odd ones.
+    fn cycle(&mut self, problem: &LevelProblem<T>, field: &mut Buffer<T>) {
+        problem.hierarchy.ranks.refresh(problem.level, ACROSS[Parity::Odd as usize], field);
+        self.grids.find_error(problem, &self.faces.ghosts, field);
+        for parity in [Parity::Even, Parity::Odd] {
+            self.relax_half(problem, parity, field);
+        }
+    }
+
+    /// Relaxes the groups of one parity with the other's faces: even groups first, so that the odd ones' neighbours have
+    /// the error already. Where messages take time, groups that read no ghosts are relaxed while these are on their way.
+    fn relax_half(&mut self, problem: &LevelProblem<T>, parity: Parity, field: &mut Buffer<T>) {
+        let LevelProblem { device, hierarchy, level, .. } = *problem;
         let (tables, ranks) = (&hierarchy.tables[level], hierarchy.ranks);
-        let origin = if corrected { GhostOrigin::Relaxed(OVERRELAXATION) } else { GhostOrigin::Sibling };
-        let corrected = corrected.then_some(parity == Parity::Odd);
-        let mut solve = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
-            self.solve_groups(problem, Some(groups), origin, corrected, field);
+        let neighbours_have_it = parity == Parity::Odd;
+        let relaxation = Relaxation { factor: OVERRELAXATION, error: self.grids.error(), neighbours_have_it };
+        let FaceValues { ghosts, own, .. } = &mut self.faces;
+        let mut relax = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
+            relax_faces(device, tables, groups, &relaxation, &self.sine, own, ghosts, field);
         };
         if parity == Parity::Even {
-            return solve(tables.half(parity), field);
+            return relax(tables.half(parity), field);
         }
         let across = ACROSS[Parity::Even as usize];
         let links = ranks.links.get(level).filter(|links| ranks.ghost_exchange.is_carried(across(links)));
         match links.map(|links| &links.edges(tables).odd) {
             Some(InteriorBoundary { inner, outer }) => {
-                ranks.refresh_while(level, across, field, |field| solve(inner, field));
-                solve(outer, field);
+                ranks.refresh_while(level, across, field, |field| relax(inner, field));
+                relax(outer, field);
             }
             None => {
                 ranks.refresh(level, across, field);
-                solve(tables.half(parity), field);
+                relax(tables.half(parity), field);
             }
         }
-    }
-
-    /// Solves some groups, or all, with boundary values from `origin`.
-    ///
-    /// * `corrected`: whether the neighbours were solved with the error of the coarse grids; none where there is no error
-    fn solve_groups(
-        &mut self,
-        problem: &LevelProblem<T>,
-        groups: Option<&DeviceTable<u32>>,
-        origin: GhostOrigin,
-        corrected: Option<bool>,
-        field: &mut Buffer<T>,
-    ) {
-        let LevelProblem { device, hierarchy, level, coarse, source } = problem;
-        let (tables, h) = (&hierarchy.tables[*level], hierarchy.width(*level));
-        let FaceValues { ghosts, gradients } = &mut self.faces;
-        let error = self.grids.error();
-        let correction = corrected.map(|neighbours_have_it| GhostCorrection { error, neighbours_have_it });
-        relax_groups(
-            device,
-            tables,
-            groups,
-            origin,
-            *coarse,
-            correction.as_ref(),
-            &self.sine,
-            source,
-            ghosts,
-            h,
-            field,
-            Some(gradients),
-        );
     }
 }

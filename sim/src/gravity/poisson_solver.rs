@@ -15,6 +15,10 @@ use comove_kernels::{
     Buffer, DensitySource, Device, KernelError, LevelTopology, PoissonSource, Real, TimedPotential, mass_sheet,
 };
 
+/// Cycles of a solve that kicks particles, which feel the error as a force on themselves, and of one for gas alone.
+const CYCLES_OF_PARTICLES: u32 = 4;
+const CYCLES_OF_GAS: u32 = 2;
+
 device_arrays! {
     /// The pseudo mass sheets at coarse–fine faces.
     pub(super) struct MassSheets<T> {
@@ -35,8 +39,10 @@ pub enum Purpose {
 /// Options, solvers and work space of the Poisson solve.
 #[derive(Debug)]
 pub struct PoissonSolver<T> {
-    /// Cycles of a solve for a kick.
-    cycles: u32,
+    /// Cycles of a solve for a kick, if the run says so.
+    asked_cycles: Option<u32>,
+    /// Whether particles are kicked.
+    serves_particles: bool,
     /// How often the potential is solved again with mass sheets.
     sheet_passes: u32,
     solver: LevelSolver<T>,
@@ -81,7 +87,8 @@ impl<T: Real> PoissonSolver<T> {
     ) -> Result<Self, KernelError> {
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
         Ok(Self {
-            cycles: parameters.poisson_cycles,
+            asked_cycles: parameters.poisson_cycles,
+            serves_particles: false,
             sheet_passes: parameters.sheet_passes,
             solver: LevelSolver::new(device, communicator, owners, isolated, root_groups)?,
             sheets: MassSheets::empty(device)?,
@@ -93,6 +100,7 @@ impl<T: Real> PoissonSolver<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
+        self.serves_particles = true;
         self.solver.root.serve_particles(share)
     }
 
@@ -102,7 +110,7 @@ impl<T: Real> PoissonSolver<T> {
     }
 
     /// The bytes of the work space of refined levels: a slot has 1.5 values a cell, a group of the fullest refined level
-    /// 0.375.
+    /// 0.75.
     pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
         [self.solver.footprint(), self.sheets.footprint()].concat()
     }
@@ -204,9 +212,11 @@ impl<T: Real> PoissonSolver<T> {
 
     /// Cycles of a solve: half as many where it serves other solves alone.
     fn cycles(&self, purpose: Purpose) -> u32 {
+        let cycles =
+            self.asked_cycles.unwrap_or(if self.serves_particles { CYCLES_OF_PARTICLES } else { CYCLES_OF_GAS });
         match purpose {
-            Purpose::Kick => self.cycles,
-            Purpose::Boundary => self.cycles.div_ceil(2),
+            Purpose::Kick => cycles,
+            Purpose::Boundary => cycles.div_ceil(2),
         }
     }
 

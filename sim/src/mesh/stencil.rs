@@ -85,6 +85,12 @@ impl CellBox {
         }
     }
 
+    /// The cells at a face where a slot begins with those of all faces: one plane of it.
+    fn face(face: usize) -> Self {
+        let [plane, group] = [face as u8, GROUP as u8];
+        Self { first: [0, 0, plane], end: [group, group, plane + 1] }
+    }
+
     /// In one number, 30 bits, that orders by the lowest cell, then by the end.
     pub(crate) fn code(&self) -> u32 {
         self.first.iter().chain(&self.end).fold(0, |code, &c| code << 5 | u32::from(c))
@@ -97,15 +103,14 @@ impl CellBox {
     }
 }
 
-/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps, and of
-/// those across its faces, one cell deep, for the relaxation of its potential.
+/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps, and for
+/// the relaxation of its potential their faces, which then lie where [`CellBox::face`] says.
 pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
     for (entry, inside) in directions(outside(lattice, key)) {
         // cells beyond the domain are made from the group that is named instead, along the same axes
         if entry != CENTRE && inside != [0; 3] {
             let neighbour = lattice.neighbour(key, inside).expect("inside the domain");
-            let is_across_face = inside.iter().filter(|step| **step != 0).count() == 1;
-            let across = is_across_face.then(|| CellBox::facing(inside, 1));
+            let across = (0..FACES).find(|&face| face_offset(face) == inside).map(|face| CellBox::face(face ^ 1));
             each(neighbour, CellBox::facing(inside, HYDRO_GHOSTS), across);
         }
     }

@@ -56,7 +56,7 @@ pub struct LevelLinks {
     pub cells: CellLinks,
     /// Those of them that own groups of the level itself read.
     pub sweep: CellLinks,
-    /// Those across faces of own groups, one cell deep: of groups of even and of odd parity.
+    /// Faces of groups across faces of own ones, in slots that begin with faces: of groups of even and of odd parity.
     pub faces: [CellLinks; 2],
     /// Patches refined by groups of one rank, and owned by another: from ghosts of the coarse groups to these.
     pub patches: CellLinks,
@@ -289,7 +289,7 @@ struct Readings {
     all: Vec<(Concern, CellBox)>,
     /// What is read by groups of the same level.
     beside: Vec<(Concern, CellBox)>,
-    /// Of that, a layer across faces.
+    /// The faces across faces.
     faces: Vec<(Concern, CellBox)>,
 }
 
@@ -310,7 +310,7 @@ impl Readings {
 struct Beside {
     /// Everything.
     all: Vec<Reading>,
-    /// Of that, a layer across faces.
+    /// The faces across faces.
     faces: Vec<Reading>,
 }
 

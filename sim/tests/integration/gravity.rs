@@ -10,7 +10,7 @@ use comove_sim::{Octree, RunParameters};
 use potentials::{Case, at, refine_where};
 
 fn options(poisson_cycles: u32, sheet_passes: u32) -> RunParameters {
-    RunParameters { poisson_cycles, sheet_passes, ..RunParameters::default() }
+    RunParameters { poisson_cycles: Some(poisson_cycles), sheet_passes, ..RunParameters::default() }
 }
 
 /// Mean density 1 and a point mass of 1, spread over 2³ cells of an n³ mesh, at each position.

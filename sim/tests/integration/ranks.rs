@@ -213,7 +213,7 @@ fn refined(time_steps: TimeSteps, precision: Precision) -> RunParameters {
         regrid_every: 2,
         max_level: 3,
         // each is twenty exchanges between threads, which wait for each other
-        poisson_cycles: 2,
+        poisson_cycles: Some(2),
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.5, 1.8, 2.1] }],
         ..cosmological_parameters(precision)
     }

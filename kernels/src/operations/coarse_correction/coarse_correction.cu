@@ -3,20 +3,15 @@
 #include "operations/coarse_correction/padded.cuh"
 #include "operations/potential_ghosts/potential_ghosts.cuh"
 
-/// The coarse cell of a thread: group, slot, and place in the group.
+/// A coarse cell of a level, by its number: group, slot, and place in the group.
 template <int N> struct CoarseCell {
     uint32_t g, slot;
     int c, x, y, z;
 
-    __device__ static bool is_beyond(const Level &level) {
-        return (size_t(blockIdx.x) * blockDim.x + threadIdx.x) / (N * N * N) >= level.groups;
-    }
-
-    __device__ explicit CoarseCell(const Level &level) {
-        const size_t thread = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-        g = uint32_t(thread / (N * N * N));
+    __device__ CoarseCell(const Level &level, size_t number) {
+        g = uint32_t(number / (N * N * N));
         slot = level.slots[g];
-        c = int(thread % (N * N * N));
+        c = int(number % (N * N * N));
         x = c % N;
         y = c / N % N;
         z = c / (N * N);
@@ -25,12 +20,22 @@ template <int N> struct CoarseCell {
     __device__ size_t place() const { return size_t(slot) * (N * N * N) + c; }
 };
 
+/// Calls `work` with the cell of the thread, or does nothing beyond the last.
+template <int N, typename Work> __device__ void cell_of_thread(const Level &level, const Work &work) {
+    const size_t thread = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (thread / (N * N * N) < level.groups) work(CoarseCell<N>(level, thread));
+}
+
+/// Calls `work` with every cell of the level, shared by the threads of a block, and waits until all is done.
+template <int N, typename Work> __device__ void cells_of_block(const Level &level, const Work &work) {
+    for (size_t n = threadIdx.x; n < size_t(level.groups) * (N * N * N); n += blockDim.x) work(CoarseCell<N>(level, n));
+    __syncthreads();
+}
+
 template <typename T>
-__device__ void face_residual(const Level &level, const T *ghosts, const T *potential, const Factors<T> &factors,
-                              T *source, T *error) {
+__device__ void face_residual(const Level &level, const CoarseCell<PATCH> &cell, const T *ghosts, const T *potential,
+                              const Factors<T> &factors, T *source, T *error) {
     constexpr int N = PATCH;
-    if (CoarseCell<N>::is_beyond(level)) return;
-    const CoarseCell<N> cell(level);
     const Around around(level, cell.g);
     const int at[3] = {cell.x, cell.y, cell.z};
     T sum = T(0);
@@ -38,10 +43,11 @@ __device__ void face_residual(const Level &level, const T *ghosts, const T *pote
     for (int face = 0; face < FACES; face++) {
         const int axis = face / 2, upper = face & 1;
         if (at[axis] != (upper ? N - 1 : 0) || !around.has(CENTRE, axis, upper ? 1 : -1)) continue;
-        const T *neighbour = potential + size_t(around.row[face_direction(face)]) * GROUP_CELLS;
+        const size_t neighbour = around.row[face_direction(face)];
+        const T *cells = potential + neighbour * GROUP_CELLS + (face ^ 1) * FACE_CELLS;
         const T *held = ghosts + size_t(cell.g) * GHOST_CELLS + face * FACE_CELLS;
         const int m = 2 * at[first_axis(axis)], n = 2 * at[second_axis(axis)];
-        const auto jump = [&](int m, int n) { return held[n * GROUP + m] - neighbour[face_cell(face ^ 1, 0, m, n)]; };
+        const auto jump = [&](int m, int n) { return held[n * GROUP + m] - cells[n * GROUP + m]; };
         const T lower = jump(m, n) + jump(m + 1, n);
         const T upper_row = jump(m, n + 1) + jump(m + 1, n + 1);
         sum += T(0.5) * (lower + upper_row);
@@ -141,20 +147,17 @@ template <typename T> __device__ void prolong_finest(const Level &level, const T
 }
 
 template <int N, typename T>
-__device__ void smooth(const Level &level, const Factors<T> &factors, const T *source, const T *error, T *next) {
-    if (CoarseCell<N>::is_beyond(level)) return;
-    const CoarseCell<N> cell(level);
+__device__ void smooth(const Level &level, const CoarseCell<N> &cell, const Factors<T> &factors, const T *source,
+                       const T *error, T *next) {
     const Around around(level, cell.g);
     const T residual = around.laplacian<N>(error, cell.x, cell.y, cell.z) - source[cell.place()];
     next[cell.place()] = error[cell.place()] + factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * residual;
 }
 
 template <int N, typename T>
-__device__ void restrict_residual(const Level &level, const Factors<T> &factors, const T *fine_source,
-                                  const T *fine_error, T *source, T *error) {
+__device__ void restrict_residual(const Level &level, const CoarseCell<N> &cell, const Factors<T> &factors,
+                                  const T *fine_source, const T *fine_error, T *source, T *error) {
     constexpr int F = 2 * N;
-    if (CoarseCell<N>::is_beyond(level)) return;
-    const CoarseCell<N> cell(level);
     const Around around(level, cell.g);
     const T *from = fine_source + size_t(cell.slot) * (F * F * F);
     const int x = 2 * cell.x;
@@ -168,10 +171,10 @@ __device__ void restrict_residual(const Level &level, const Factors<T> &factors,
     error[cell.place()] = -factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * (T(0.5) * sum);
 }
 
-/// One thread a cell of the fine grid, 2N cells a group.
-template <int N, typename T> __device__ void prolong_error(const Level &level, const T *coarse, T *fine) {
-    if (CoarseCell<2 * N>::is_beyond(level)) return;
-    const CoarseCell<2 * N> cell(level);
+/// To a cell of the fine grid, N cells a group.
+template <int F, typename T>
+__device__ void prolong_error(const Level &level, const CoarseCell<F> &cell, const T *coarse, T *fine) {
+    constexpr int N = F / 2;
     const Around around(level, cell.g);
     const int x = cell.x / 2, y = cell.y / 2, z = cell.z / 2;
     const int dx = cell.x & 1 ? 1 : -1, dy = cell.y & 1 ? 1 : -1, dz = cell.z & 1 ? 1 : -1;
@@ -182,10 +185,50 @@ template <int N, typename T> __device__ void prolong_error(const Level &level, c
     fine[cell.place()] += quarter_towards(along_y(z), along_y(z + dz));
 }
 
+/// The arrays of a grid: the twin of cuda.rs.
+template <typename T> struct Grid {
+    T *source, *error, *next;
+};
+
+/// Factors of the sweeps on the two coarsest grids, in their order: the twin of cuda.rs.
+template <typename T> struct CoarsestFactors {
+    Factors<T> before[2], after, coarsest[8];
+};
+
+/// The V-cycle over the grids of 2^3 and 1 cells a group by one block; the error comes to `two.error`.
+template <typename T>
+__device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &factors, const T *fine_source,
+                               const T *fine_error, const Grid<T> &two, const Grid<T> &one) {
+    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
+        restrict_residual<2>(level, cell, factors.before[0], fine_source, fine_error, two.source, two.error);
+    });
+    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
+        smooth<2>(level, cell, factors.before[1], two.source, two.error, two.next);
+    });
+    cells_of_block<1>(level, [&](const CoarseCell<1> &cell) {
+        restrict_residual<1>(level, cell, factors.coarsest[0], two.source, two.next, one.source, one.error);
+    });
+    T *error = one.error, *next = one.next;
+    for (int n = 1; n < 8; n++) {
+        cells_of_block<1>(level, [&](const CoarseCell<1> &cell) {
+            smooth<1>(level, cell, factors.coarsest[n], one.source, error, next);
+        });
+        T *swapped = error;
+        error = next;
+        next = swapped;
+    }
+    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) { prolong_error<2>(level, cell, error, two.next); });
+    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
+        smooth<2>(level, cell, factors.after, two.source, two.next, two.error);
+    });
+}
+
 #define FINEST(T, suffix)                                                                                              \
     extern "C" __global__ void face_residual_##suffix(Level level, const T *ghosts, const T *potential,                \
                                                       Factors<T> factors, T *source, T *error) {                       \
-        face_residual<T>(level, ghosts, potential, factors, source, error);                                            \
+        cell_of_thread<PATCH>(level, [&](const CoarseCell<PATCH> &cell) {                                              \
+            face_residual<T>(level, cell, ghosts, potential, factors, source, error);                                  \
+        });                                                                                                            \
     }                                                                                                                  \
     extern "C" __global__ void smooth_8_##suffix(Level level, Factors<T> factors, const T *source, const T *error,     \
                                                  T *next) {                                                            \
@@ -201,15 +244,27 @@ template <int N, typename T> __device__ void prolong_error(const Level &level, c
 #define GRID(N, T, suffix)                                                                                             \
     extern "C" __global__ void smooth_##N##_##suffix(Level level, Factors<T> factors, const T *source, const T *error, \
                                                      T *next) {                                                        \
-        smooth<N, T>(level, factors, source, error, next);                                                             \
+        cell_of_thread<N>(level, [&](const CoarseCell<N> &cell) {                                                      \
+            smooth<N, T>(level, cell, factors, source, error, next);                                                   \
+        });                                                                                                            \
     }
 #define PAIR(N, T, suffix)                                                                                             \
     extern "C" __global__ void restrict_residual_##N##_##suffix(Level level, Factors<T> factors, const T *fine_source, \
                                                                 const T *fine_error, T *source, T *error) {            \
-        restrict_residual<N, T>(level, factors, fine_source, fine_error, source, error);                               \
+        cell_of_thread<N>(level, [&](const CoarseCell<N> &cell) {                                                      \
+            restrict_residual<N, T>(level, cell, factors, fine_source, fine_error, source, error);                     \
+        });                                                                                                            \
     }                                                                                                                  \
     extern "C" __global__ void prolong_error_##N##_##suffix(Level level, const T *coarse, T *fine) {                   \
-        prolong_error<N, T>(level, coarse, fine);                                                                      \
+        cell_of_thread<2 * N>(level, [&](const CoarseCell<2 * N> &cell) {                                              \
+            prolong_error<2 * N, T>(level, cell, coarse, fine);                                                        \
+        });                                                                                                            \
+    }
+#define COARSEST(T, suffix)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+        solve_coarsest_##suffix(Level level, CoarsestFactors<T> factors, const T *fine_source, const T *fine_error,    \
+                                Grid<T> two, Grid<T> one) {                                                            \
+        solve_coarsest<T>(level, factors, fine_source, fine_error, two, one);                                          \
     }
 #define ALL(T, suffix)                                                                                                 \
     FINEST(T, suffix)                                                                                                  \
@@ -217,6 +272,7 @@ template <int N, typename T> __device__ void prolong_error(const Level &level, c
     GRID(2, T, suffix)                                                                                                 \
     GRID(1, T, suffix)                                                                                                 \
     PAIR(2, T, suffix)                                                                                                 \
-    PAIR(1, T, suffix)
+    PAIR(1, T, suffix)                                                                                                 \
+    COARSEST(T, suffix)
 ALL(float, f32)
 ALL(double, f64)

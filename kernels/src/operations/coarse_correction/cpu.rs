@@ -49,9 +49,9 @@ pub(super) fn face_residual<T: Real>(
         for face in (0..FACES).filter(|face| tables.outside[g] >> face & 1 == 0) {
             let neighbour = tables.row(g)[face_direction(face)];
             if neighbour != NONE {
-                let neighbour = &potential[neighbour as usize * GROUP_CELLS..][..GROUP_CELLS];
+                let cells = &potential[neighbour as usize * GROUP_CELLS + (face ^ 1) * FACE_CELLS..][..FACE_CELLS];
                 let ghosts = &ghosts[g * GHOST_CELLS + face * FACE_CELLS..][..FACE_CELLS];
-                add_jumps(face, ghosts, neighbour, source);
+                add_jumps(face, ghosts, cells, source);
             }
         }
         for (c, at) in cells(N).enumerate() {
@@ -61,12 +61,12 @@ pub(super) fn face_residual<T: Real>(
 }
 
 /// Adds half the sum of the four differences ghost − cell to each coarse cell at a face.
-fn add_jumps<T: Real>(face: usize, ghosts: &[T], neighbour: &[T], source: &mut [T]) {
+fn add_jumps<T: Real>(face: usize, ghosts: &[T], cells: &[T], source: &mut [T]) {
     let axis = face / 2;
     let [a, b] = face_axes(axis);
-    let (fine, coarse) = (strides(GROUP), strides(PATCH));
-    let [layer, other] = if face & 1 == 0 { [0, GROUP - 1] } else { [PATCH - 1, 0] };
-    let jump = |m: usize, n: usize| ghosts[n * GROUP + m] - neighbour[other * fine[axis] + n * fine[b] + m * fine[a]];
+    let coarse = strides(PATCH);
+    let layer = if face & 1 == 0 { 0 } else { PATCH - 1 };
+    let jump = |m: usize, n: usize| ghosts[n * GROUP + m] - cells[n * GROUP + m];
     for n in 0..PATCH {
         for m in 0..PATCH {
             let lower = jump(2 * m, 2 * n) + jump(2 * m + 1, 2 * n);

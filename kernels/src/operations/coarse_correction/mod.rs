@@ -3,11 +3,11 @@
 //!
 //! A group's solution obeys the level's equation but at faces: there the ghost value that it was solved with is not
 //! the neighbour's cell. The residual, (ghost − cell)/h² in the cells at faces, is averaged to 8³ cells a group
-//! ([`face_residual`]); [`smooth`], [`restrict_residual`] and [`prolong_error`] make a V-cycle for
+//! ([`face_residual`]); [`smooth`], [`restrict_residual`] and [`prolong_error`] make a V-cycle ([`find_error`]) for
 //!
 //! ∇²e = residual, e = 0 at the centres of ghost cells that have no neighbour,
 //!
-//! and the error counts where the next relaxation gathers ghosts ([`crate::GhostCorrection`]).
+//! and the error counts where the next relaxation gathers ghosts ([`crate::face_relaxation::Relaxation`]).
 //!
 //! Each grid has its equation in units of its own cells: Σ e(neighbours) − 6e = source. A cell beyond a face without
 //! neighbour is −r times the cell inside, r = (H − 1)/(H + 1) for cells H fine cells wide.
@@ -20,6 +20,7 @@ mod gpu_tests;
 pub(crate) mod padded;
 #[cfg(test)]
 mod tests;
+mod v_cycle;
 
 use crate::device::Device;
 use crate::device::buffer::Buffer;
@@ -27,6 +28,8 @@ use crate::layout::{FACES, GROUP, GROUP_CELLS};
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::GHOST_CELLS;
 use crate::real::Real;
+
+pub use v_cycle::find_error;
 
 /// Cells of a group along an axis of each grid, from fine to coarse.
 pub const GRID_WIDTHS: [usize; 4] = [8, 4, 2, 1];
@@ -85,7 +88,7 @@ impl<T: Real> Factors<T> {
 /// Averages the residual at the faces of groups to the grid of 8³ cells, and begins a sweep of `weight` there from zero.
 ///
 /// - `ghosts`: with which the groups were solved, `[groups, 6, 16, 16]` in key order.
-/// - `potential`: `[slots, 16, 16, 16]`; the cells across faces are read too.
+/// - `potential`: `[slots, 16, 16, 16]`, beginning with the groups' faces ([`mod@crate::operations::face_relaxation`]).
 ///
 /// # Panics
 /// If an array is too short.

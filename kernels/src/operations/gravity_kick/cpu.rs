@@ -75,7 +75,7 @@ impl<T: Real> Field<'_, T> {
     #[inline(always)]
     fn load(&self) -> (&[T], [T; GHOST_CELLS], T) {
         let mut ghosts = [T::zero(); GHOST_CELLS];
-        gather(self.tables, self.g, GhostOrigin::Sibling, self.potential, self.coarse, None, &mut ghosts);
+        gather(self.tables, self.g, GhostOrigin::Sibling, self.potential, self.coarse, &mut ghosts);
         let potential = &self.potential[self.tables.slots[self.g] as usize * GROUP_CELLS..][..GROUP_CELLS];
         (potential, ghosts, T::from_f64(-0.5 / self.h))
     }

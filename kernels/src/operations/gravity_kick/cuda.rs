@@ -21,8 +21,7 @@ pub(super) fn gravity_kick<T: Real>(
     dt: f64,
     eos: &Eos<T>,
 ) -> Deferred<KickReport> {
-    let (request, _) =
-        GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None, None);
+    let request = GhostRequest::new(device, Some(GhostOrigin::Sibling), potential, coarse, None);
     let reports = Array::<KickReport>::work_space(device, tables.len());
     // SAFETY: the parameters are the kernel's; the tables name slots of the pools, checked by the caller.
     unsafe {
@@ -39,8 +38,7 @@ pub(super) fn max_acceleration<T: Real>(
     coarse: Option<&TimedPotential<T>>,
     h: f64,
 ) -> Deferred<Peak> {
-    let (request, _) =
-        GhostRequest::new(device, tables, None, Some(GhostOrigin::Sibling), potential, coarse, None, None);
+    let request = GhostRequest::new(device, Some(GhostOrigin::Sibling), potential, coarse, None);
     let found = Array::<Peak>::work_space(device, tables.len());
     // SAFETY: as above.
     unsafe {

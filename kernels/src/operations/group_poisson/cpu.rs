@@ -3,7 +3,6 @@
 use super::problem::Problem;
 use super::{FACE_GRADIENTS, sine};
 use crate::device::buffer::SlotWriter;
-use crate::device::device_table::DeviceTable;
 use crate::device::isa::Isa;
 use crate::layout::GROUP_CELLS;
 use crate::level::level_topology::LevelTopology;
@@ -15,7 +14,6 @@ use rayon::prelude::*;
 pub(super) fn group_poisson<T: Real>(
     isa: Isa,
     tables: &LevelTopology,
-    groups: Option<&DeviceTable<u32>>,
     sine: &sine::SineTables<T>,
     source: &PoissonSource<T>,
     ghosts: &[T],
@@ -25,9 +23,9 @@ pub(super) fn group_poisson<T: Real>(
 ) {
     let potential = SlotWriter::new(potential, GROUP_CELLS);
     let gradients = gradients.map(|gradients| SlotWriter::new(gradients, FACE_GRADIENTS));
-    tables.places(groups.map(|list| &list[..])).for_each(|g| {
+    tables.places(None).for_each(|g| {
         let slot = tables.slots[g];
-        // SAFETY: the slots of a level are distinct, and no group is listed twice (checked by the caller).
+        // SAFETY: the slots of a level are distinct.
         let potential = unsafe { potential.slot(slot) };
         let gradients = gradients.as_ref().map(|gradients| unsafe { gradients.slot(slot) });
         let ghosts = &ghosts[g * GHOST_CELLS..][..GHOST_CELLS];

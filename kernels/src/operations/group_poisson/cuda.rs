@@ -7,10 +7,10 @@ use crate::device::cuda::{CudaDevice, launch};
 use crate::level::cuda::Level;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::poisson_source::{DeviceSource, PoissonSource};
-use crate::operations::potential_ghosts::{GhostRequest, THREADS};
+use crate::operations::potential_ghosts::THREADS;
 use crate::real::Real;
 
-/// Where the solution goes: the `Solution` of `group.cuh`.
+/// Where the solution goes: the `Solution` of `group_poisson.cu`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Solution<T> {
@@ -19,13 +19,12 @@ struct Solution<T> {
     h: f64,
 }
 
-/// Gathers the ghosts that `request` asks for, or takes those that are there, and solves the same groups, so many.
 pub(super) fn group_poisson<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
-    (request, groups): (GhostRequest<T>, usize),
     sine: &SineTables<T>,
     source: &PoissonSource<T>,
+    ghosts: &Buffer<T>,
     h: f64,
     potential: &Buffer<T>,
     gradients: Option<&Buffer<T>>,
@@ -39,7 +38,7 @@ pub(super) fn group_poisson<T: Real>(
     // SAFETY: the parameters are the kernel's; the pools hold every slot that the tables name and the ghosts every group,
     // checked by the caller.
     unsafe {
-        launch!(device, T, kernel, groups, THREADS, 0;
-            level, request, source, solution, inverse, sines);
+        launch!(device, T, kernel, tables.len(), THREADS, 0;
+            level, ghosts.pointer(), source, solution, inverse, sines);
     }
 }

@@ -1,14 +1,16 @@
-// What both solvers of a group's equation share: the twin of cpu.rs. Blocks of FACE_CELLS threads.
+// What the solvers of a group's equation share: blocks of FACE_CELLS threads.
+//
+// Cell (i, j, k) lies at 272 k + 16 j + (i ^ j) of shared memory: lines along every axis are then read without bank
+// conflicts.
 #pragma once
+#include "operations/group_poisson/sine.cuh"
 #include "operations/poisson_source.cuh"
 #include "operations/potential_ghosts/potential_ghosts.cuh"
+#include <type_traits>
 
-/// Where the solution goes: the twin of cuda.rs.
-template <typename T> struct Solution {
-    T *potential; // [slots, 16, 16, 16]
-    T *gradients; // [slots, 6, 8, 8]; null: not asked for
-    double h;
-};
+constexpr int PLANE = FACE_CELLS + GROUP;
+
+__device__ constexpr int swizzled(int i, int j, int k) { return k * PLANE + j * GROUP + (i ^ j); }
 
 /// Mean of the boundary values, summed in 16 fixed columns: to every thread, from a room for one value. The boundary
 /// values are complete.
@@ -27,26 +29,20 @@ template <typename T> __device__ T boundary_mean(const T *ghosts, T *room) {
     return *room;
 }
 
-/// Gathers a group's boundary values and keeps them where they are held.
-template <typename T>
-__device__ void load_boundary(const Level &level, uint32_t g, const GhostRequest<T> &request, T *ghosts, T *scratch) {
-    gather_ghosts(level, g, request, ghosts, scratch);
-    if (request.origin != AS_HELD) {
-        T *held = request.held + size_t(g) * GHOST_CELLS;
-        for (int c = threadIdx.x; c < GHOST_CELLS; c += FACE_CELLS) held[c] = ghosts[c];
-    }
-    __syncthreads();
+/// Transforms the lines along y, one a thread, in place.
+template <typename A, typename T> __device__ __forceinline__ void transform_along_y(const Sines<T> &sines, T *values) {
+    const int i = threadIdx.x % GROUP, k = threadIdx.x / GROUP;
+    T line[GROUP], out[GROUP];
+#pragma unroll
+    for (int j = 0; j < GROUP; j++) line[j] = values[swizzled(i, j, k)];
+    transform<A>(sines, line, out);
+#pragma unroll
+    for (int j = 0; j < GROUP; j++) values[swizzled(i, j, k)] = out[j];
 }
 
-/// Outward normal derivatives on coarse faces from the jumps of all fine faces, [6, 16, 16], which are complete.
-template <typename T> __device__ void face_gradients(const T *jumps, double h, T *gradients) {
-    constexpr int COARSE_FACE = PATCH * PATCH;
-    const T scale = T(0.25 / h);
-    for (int c = threadIdx.x; c < FACES * COARSE_FACE; c += FACE_CELLS) {
-        const int m = c % PATCH, n = c % COARSE_FACE / PATCH;
-        const T *four = jumps + c / COARSE_FACE * FACE_CELLS + 2 * n * GROUP + 2 * m;
-        const T lower = four[0] + four[1];
-        const T upper = four[GROUP] + four[GROUP + 1];
-        gradients[c] = scale * (lower + upper);
-    }
+/// The transform of a line along x: the exact form is the processor's, whose lanes are coefficients there.
+template <typename A, typename T>
+INLINE void transform_along_x(const Sines<T> &sines, const T (&line)[GROUP], T (&out)[GROUP]) {
+    if constexpr (std::is_same<A, Exact>::value) apply(sines, line, out);
+    else transform<A>(sines, line, out);
 }

@@ -1,26 +1,28 @@
-// The equation of each group of a level by sine transforms, its boundary values gathered first: one block a group, one
-// thread a line.
+// The equation of each group of a level by sine transforms, with given boundary values: one block a group, one thread a
+// line.
 //
-// The working set lies in shared memory with cell (i, j, k) at 272 k + 16 j + (i ^ j): lines along every axis are then
-// read without bank conflicts. The first transform (along z) takes its input from memory, the last leaves its output
-// there; the one along x stays in registers until it is undone.
+// The working set lies in shared memory. The first transform (along z) takes its input from memory, the last leaves its
+// output there; the one along x stays in registers until it is undone.
 #include "operations/group_poisson/group.cuh"
-#include "operations/group_poisson/sine.cuh"
-#include <type_traits>
 
-constexpr int PLANE = FACE_CELLS + GROUP;
+/// Where the solution goes: the twin of cuda.rs.
+template <typename T> struct Solution {
+    T *potential; // [slots, 16, 16, 16]
+    T *gradients; // [slots, 6, 8, 8]; null: not asked for
+    double h;
+};
 
-__device__ constexpr int swizzled(int i, int j, int k) { return k * PLANE + j * GROUP + (i ^ j); }
-
-/// Transforms the lines along y, one a thread, in place.
-template <typename A, typename T> __device__ __forceinline__ void transform_along_y(const Sines<T> &sines, T *values) {
-    const int i = threadIdx.x % GROUP, k = threadIdx.x / GROUP;
-    T line[GROUP], out[GROUP];
-#pragma unroll
-    for (int j = 0; j < GROUP; j++) line[j] = values[swizzled(i, j, k)];
-    transform<A>(sines, line, out);
-#pragma unroll
-    for (int j = 0; j < GROUP; j++) values[swizzled(i, j, k)] = out[j];
+/// Outward normal derivatives on coarse faces from the jumps of all fine faces, [6, 16, 16], which are complete.
+template <typename T> __device__ void face_gradients(const T *jumps, double h, T *gradients) {
+    constexpr int COARSE_FACE = PATCH * PATCH;
+    const T scale = T(0.25 / h);
+    for (int c = threadIdx.x; c < FACES * COARSE_FACE; c += FACE_CELLS) {
+        const int m = c % PATCH, n = c % COARSE_FACE / PATCH;
+        const T *four = jumps + c / COARSE_FACE * FACE_CELLS + 2 * n * GROUP + 2 * m;
+        const T lower = four[0] + four[1];
+        const T upper = four[GROUP] + four[GROUP + 1];
+        gradients[c] = scale * (lower + upper);
+    }
 }
 
 /// Transforms the lines along x, divides by the eigenvalues, transforms back. `inverse` is the same with x and y
@@ -31,35 +33,31 @@ __device__ __forceinline__ void divide_along_x(const Sines<T> &sines, const T *i
     T line[GROUP], out[GROUP];
 #pragma unroll
     for (int i = 0; i < GROUP; i++) line[i] = values[swizzled(i, j, k)];
-    const auto along_x = [&](const T(&from)[GROUP], T(&to)[GROUP]) {
-        if constexpr (std::is_same<A, Exact>::value) apply(sines, from, to);
-        else transform<A>(sines, from, to);
-    };
-    along_x(line, out);
+    transform_along_x<A>(sines, line, out);
 #pragma unroll
     for (int i = 0; i < GROUP; i++) out[i] *= inverse[cell(j, i, k)];
-    along_x(out, line);
+    transform_along_x<A>(sines, out, line);
 #pragma unroll
     for (int i = 0; i < GROUP; i++) values[swizzled(i, j, k)] = line[i];
 }
 
 template <typename A, typename T>
-__device__ __forceinline__ void group_poisson_sine(const Level &level, const GhostRequest<T> &request,
+__device__ __forceinline__ void group_poisson_sine(const Level &level, const T *held,
                                                    const PoissonSource<T> &source, const Solution<T> &solution,
                                                    const T *inverse, const Sines<T> &sines) {
     __shared__ T values[GROUP * PLANE];
     __shared__ T ghosts[GHOST_CELLS];
     __shared__ T room;
-    static_assert(GHOST_SCRATCH <= GROUP * PLANE, "the gather works where the transforms do later");
-    const uint32_t g = request.group();
-    const uint32_t slot = level.slots[g];
+    const uint32_t slot = level.slots[blockIdx.x];
     const int t = threadIdx.x, i = t % GROUP, j = t / GROUP;
 
     // read before the boundary values, used after them
     T line[GROUP], out[GROUP];
 #pragma unroll
     for (int k = 0; k < GROUP; k++) line[k] = source.raw(slot, k * FACE_CELLS + t);
-    load_boundary(level, g, request, ghosts, values);
+    held += size_t(blockIdx.x) * GHOST_CELLS;
+    for (int c = t; c < GHOST_CELLS; c += FACE_CELLS) ghosts[c] = held[c];
+    __syncthreads();
     const T mean = boundary_mean(ghosts, &room);
 #pragma unroll
     for (int k = 0; k < GROUP; k++) {
@@ -107,9 +105,9 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const Gho
 
 #define SOLVE(name, A, T, blocks)                                                                                      \
     extern "C" __global__ void __launch_bounds__(FACE_CELLS, blocks)                                                   \
-        name(Level level, GhostRequest<T> request, PoissonSource<T> source, Solution<T> solution, const T *inverse,    \
+        name(Level level, const T *held, PoissonSource<T> source, Solution<T> solution, const T *inverse,              \
              Sines<T> sines) {                                                                                         \
-        group_poisson_sine<A, T>(level, request, source, solution, inverse, sines);                                    \
+        group_poisson_sine<A, T>(level, held, source, solution, inverse, sines);                                    \
     }
 SOLVE(group_poisson_sine_f32, Fast, float, 4)
 SOLVE(group_poisson_sine_f64, Fast, double, 2)

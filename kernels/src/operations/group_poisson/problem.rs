@@ -22,7 +22,7 @@ pub(super) struct Problem<'a, T> {
 
 /// Mean of the boundary values, summed in 16 fixed columns.
 #[inline(always)]
-pub(super) fn boundary_mean<T: Real>(ghosts: &[T]) -> T {
+pub(in crate::operations) fn boundary_mean<T: Real>(ghosts: &[T]) -> T {
     let mut columns = [T::zero(); GROUP];
     for row in ghosts.chunks_exact(GROUP) {
         for n in 0..GROUP {

@@ -23,15 +23,15 @@ const SINES: usize = 2 * (GROUP + 1);
 pub struct SineTables<T> {
     /// √(2/17) sin(π m/17).
     #[cfg(feature = "cuda")]
-    pub(super) sines: [T; SINES],
+    pub(in crate::operations) sines: [T; SINES],
     /// Even-numbered rows of the matrix, left half: `[k/2, n]`.
     even: [[T; HALF]; HALF],
     /// Odd-numbered rows.
     odd: [[T; HALF]; HALF],
-    /// The matrix.
-    full: [[T; GROUP]; GROUP],
+    /// The matrix; the first row has the modes' values in an outermost cell.
+    pub(in crate::operations) full: [[T; GROUP]; GROUP],
     /// One over the eigenvalues, `[kz, ky, kx]`.
-    pub(super) inverse: DeviceTable<T>,
+    pub(in crate::operations) inverse: DeviceTable<T>,
 }
 
 impl<T: Real> SineTables<T> {
@@ -101,7 +101,11 @@ fn solve<T: Real, const LANES: usize>(tables: &SineTables<T>, problem: Problem<T
 
 /// Transforms across rows of `row` values: 16 of them make the array. The lines are the columns.
 #[inline(always)]
-fn transform<T: Real, const LANES: usize>(tables: &SineTables<T>, values: &mut [T], row: usize) {
+pub(in crate::operations) fn transform<T: Real, const LANES: usize>(
+    tables: &SineTables<T>,
+    values: &mut [T],
+    row: usize,
+) {
     let values = &mut values[..GROUP * row];
     for column in (0..row).step_by(LANES) {
         let mut sums = [[T::zero(); LANES]; HALF];
@@ -150,7 +154,7 @@ fn divide_along_x<T: Real>(tables: &SineTables<T>, inverse: &[T], line: &mut [T]
 
 /// matrix · line, the matrix being symmetric.
 #[inline(always)]
-fn apply<T: Real>(matrix: &[[T; GROUP]; GROUP], line: &[T; GROUP]) -> [T; GROUP] {
+pub(in crate::operations) fn apply<T: Real>(matrix: &[[T; GROUP]; GROUP], line: &[T; GROUP]) -> [T; GROUP] {
     let mut sum: [T; GROUP] = std::array::from_fn(|k| matrix[0][k] * line[0]);
     for n in 1..GROUP {
         for k in 0..GROUP {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
-use crate::level::level_topology::Parity;
 use crate::operations::poisson_source::DensitySource;
 use crate::testing::{Mesh, Noise, assert_same_bits, meshes, on_both, with_gpu};
 
@@ -77,40 +76,12 @@ fn sine_agrees<T: Real>(gpu: &Device, mesh: &Mesh, noise: &mut Noise, name: &str
     let sine = SineTables::new();
     for level in 1..mesh.levels.len() {
         let tables = mesh.tables(level);
-        let of = |parity: Option<Parity>| parity.map(|parity| tables.half(parity));
-        for (kind, parity) in [(0, None), (1, Some(Parity::Even)), (2, Some(Parity::Odd))] {
-            let groups = of(parity);
+        for kind in 0..3 {
             on_each(&mut case, [&cpu, gpu], kind, |device, source, ghosts, potential, gradients| {
                 let gradients = (kind > 0).then_some(gradients);
-                group_poisson(device, &tables, groups, &sine, source, ghosts, H, potential, gradients)
+                group_poisson(device, &tables, &sine, source, ghosts, H, potential, gradients);
             });
-            case.assert_same(&format!("{name} level {level} {parity:?}, source {kind}"));
-        }
-        for (kind, parity, origin) in [
-            (0, None, GhostOrigin::Coarse),
-            (1, Some(Parity::Even), GhostOrigin::Relaxed(1.4)),
-            (0, Some(Parity::Odd), GhostOrigin::Relaxed(1.4)),
-            (2, Some(Parity::Even), GhostOrigin::Sibling),
-            (2, Some(Parity::Odd), GhostOrigin::Sibling),
-            (0, None, GhostOrigin::Sibling),
-        ] {
-            on_each(&mut case, [&cpu, gpu], kind, |device, source, ghosts, potential, gradients| {
-                relax_groups(
-                    device,
-                    &tables,
-                    of(parity),
-                    origin,
-                    None,
-                    None,
-                    &sine,
-                    source,
-                    ghosts,
-                    H,
-                    potential,
-                    Some(gradients),
-                )
-            });
-            case.assert_same(&format!("{name} level {level} {parity:?} {origin:?}, source {kind}"));
+            case.assert_same(&format!("{name} level {level}, source {kind}"));
         }
     }
 }

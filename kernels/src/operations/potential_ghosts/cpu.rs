@@ -1,31 +1,23 @@
 //! Ghost values on the host processor.
 
 use super::coarse::{CoarseBlock, beyond};
-use super::{GHOST_CELLS, GhostCorrection, GhostOrigin, TimedPotential, face_axes, strides};
-use crate::device::buffer::SlotWriter;
-use crate::device::device_table::DeviceTable;
+use super::{GHOST_CELLS, GhostOrigin, TimedPotential, face_axes, strides};
 use crate::device::isa::{Isa, Kernel, compiled_here};
 use crate::layout::{CENTRE, FACE_CELLS, FACES, GROUP, GROUP_CELLS, direction};
 use crate::level::level_topology::{LevelTopology, NONE};
-use crate::operations::coarse_correction::padded::GhostErrors;
 use crate::real::Real;
 use rayon::prelude::*;
 
 pub(super) fn potential_ghosts<T: Real>(
     isa: Isa,
     tables: &LevelTopology,
-    groups: Option<&DeviceTable<u32>>,
     origin: GhostOrigin,
     potential: &[T],
     coarse: Option<&TimedPotential<T>>,
-    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut [T],
 ) {
-    let ghosts = SlotWriter::new(ghosts, GHOST_CELLS);
-    tables.places(groups.map(|list| &list[..])).for_each(|g| {
-        // SAFETY: no group is listed twice (checked by the caller).
-        let ghosts = unsafe { ghosts.slot(g as u32) };
-        isa.run(Gather { tables, g, origin, potential, coarse, correction, ghosts });
+    ghosts.par_chunks_exact_mut(GHOST_CELLS).take(tables.len()).enumerate().for_each(|(g, ghosts)| {
+        isa.run(Gather { tables, g, origin, potential, coarse, ghosts });
     });
 }
 
@@ -36,7 +28,6 @@ struct Gather<'a, T> {
     origin: GhostOrigin,
     potential: &'a [T],
     coarse: Option<&'a TimedPotential<'a, T>>,
-    correction: Option<&'a GhostCorrection<'a, T>>,
     ghosts: &'a mut [T],
 }
 
@@ -47,12 +38,12 @@ impl<T: Real> Kernel for Gather<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        gather(self.tables, self.g, self.origin, self.potential, self.coarse, self.correction, self.ghosts);
+        gather(self.tables, self.g, self.origin, self.potential, self.coarse, self.ghosts);
     }
 }
 
 /// Fills `ghosts`, `[6, 16, 16]`, of group `g` from `potential`, `[slots, 16, 16, 16]`, and the coarser level's values
-/// from `coarse` if it is given. Relaxed ghosts take the `correction`.
+/// from `coarse` if it is given.
 #[inline(always)]
 pub(crate) fn gather<T: Real>(
     tables: &LevelTopology,
@@ -60,43 +51,21 @@ pub(crate) fn gather<T: Real>(
     origin: GhostOrigin,
     potential: &[T],
     coarse: Option<&TimedPotential<T>>,
-    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut [T],
 ) {
     let row = tables.row(g);
     let outside = tables.outside[g];
     let is_root = tables.parent_row(g)[CENTRE] == NONE;
     let mut block = None;
-    let mut errors = None;
     for face in 0..FACES {
         let ghosts = &mut ghosts[face * FACE_CELLS..][..FACE_CELLS];
         let sibling = match origin {
             GhostOrigin::Coarse => NONE,
             _ if outside >> face & 1 == 1 => NONE,
-            GhostOrigin::Sibling | GhostOrigin::Relaxed(_) => row[face_direction(face)],
+            GhostOrigin::Sibling => row[face_direction(face)],
         };
         if sibling != NONE {
-            let neighbour = &potential[sibling as usize * GROUP_CELLS..][..GROUP_CELLS];
-            match origin {
-                GhostOrigin::Relaxed(factor) => {
-                    let factor = T::from_f64(factor);
-                    match correction {
-                        None => facing_cells(neighbour, face, ghosts, |_, ghost, cell| ghost + factor * (cell - ghost)),
-                        Some(correction) => {
-                            let load = || GhostErrors::load(tables, g, correction.error.host());
-                            let errors = errors.get_or_insert_with(load).face(face);
-                            let neighbours_corrected = if correction.neighbours_have_it { T::one() } else { T::zero() };
-                            facing_cells(neighbour, face, ghosts, |at, ghost, cell| {
-                                let error = errors[at];
-                                (ghost + error) + factor * ((cell - ghost) - neighbours_corrected * error)
-                            });
-                        }
-                    }
-                }
-                _ => facing_cells(neighbour, face, ghosts, |_, _, cell| cell),
-            }
-        } else if matches!(origin, GhostOrigin::Relaxed(_)) {
-            continue;
+            facing_cells(&potential[sibling as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
         } else if is_root {
             cells_beyond(&potential[tables.slots[g] as usize * GROUP_CELLS..][..GROUP_CELLS], face, ghosts);
         } else {
@@ -131,24 +100,20 @@ pub(crate) const fn face_direction(face: usize) -> usize {
     }
 }
 
-/// Sets each ghost to `value(place, ghost, cell)`, cell being the neighbour's across `face` at that place of it.
+/// Sets the ghosts of a face to the neighbour's cells across it.
 #[inline(always)]
-fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T], value: impl Fn(usize, T, T) -> T) {
+fn facing_cells<T: Real>(neighbour: &[T], face: usize, ghosts: &mut [T]) {
     let axis = face / 2;
     let [a, b] = face_axes(axis).map(|other| strides(GROUP)[other]);
     let layer = if face & 1 == 0 { GROUP - 1 } else { 0 };
     let first = layer * strides(GROUP)[axis];
     for n in 0..GROUP {
         let ghosts = &mut ghosts[n * GROUP..][..GROUP];
-        // one loop for each stride, so that the one along x vectorizes
         if a == 1 {
-            let cells = &neighbour[first + n * b..][..GROUP];
-            for m in 0..GROUP {
-                ghosts[m] = value(n * GROUP + m, ghosts[m], cells[m]);
-            }
+            ghosts.copy_from_slice(&neighbour[first + n * b..][..GROUP]);
         } else {
             for m in 0..GROUP {
-                ghosts[m] = value(n * GROUP + m, ghosts[m], neighbour[first + n * b + m * a]);
+                ghosts[m] = neighbour[first + n * b + m * a];
             }
         }
     }
@@ -187,9 +152,9 @@ mod tests {
         for weight in [0.0, 0.5, 1.0] {
             let timed = TimedPotential { from: &from, to: &to, places: &places, weight };
             let (mut ghosts, mut expected) = (vec![0.0; GHOST_CELLS], vec![0.0; GHOST_CELLS]);
-            gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), None, &mut ghosts);
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &stale, Some(&timed), &mut ghosts);
             let now = [at(weight), vec![0.0; GROUP_CELLS]].concat();
-            gather(&lone_child(), 0, GhostOrigin::Coarse, &now, None, None, &mut expected);
+            gather(&lone_child(), 0, GhostOrigin::Coarse, &now, None, &mut expected);
             let worst = ghosts.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             // a few roundings of values below 8
             assert!(worst < 32.0 * f64::EPSILON, "weight {weight}: {worst:e}");
@@ -208,7 +173,7 @@ mod tests {
             potential[cell(i, j, k)] = value(x, y, z);
         }
         let mut ghosts = vec![0.0; GHOST_CELLS];
-        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, None, None, &mut ghosts);
+        gather(&lone_child(), 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
         for face in 0..FACES {
             for n in 0..FACE_CELLS {
                 let layer = if face & 1 == 0 { -1.0 } else { 16.0 };
@@ -239,7 +204,7 @@ mod tests {
         let child = LevelTopology { outside: vec![0b10_1001].into(), ..lone_child() };
         for (tables, width, origin) in [(root, 1.0, [0.0; 3]), (child, 0.5, [0.0, 8.0, 8.0])] {
             let mut ghosts = vec![f64::NAN; GHOST_CELLS];
-            gather(&tables, 0, GhostOrigin::Sibling, &potential, None, None, &mut ghosts);
+            gather(&tables, 0, GhostOrigin::Sibling, &potential, None, &mut ghosts);
             for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
                 for n in 0..FACE_CELLS {
                     let mut at = [0.0; 3];
@@ -252,12 +217,6 @@ mod tests {
                     let error = (ghosts[face * FACE_CELLS + n] - exact).abs();
                     assert!(error < 1e-11 * (1.0 + exact.abs()), "face {face}, {n}: {error:e} of {exact}");
                 }
-            }
-            // relaxation leaves them alone
-            let before = ghosts.clone();
-            gather(&tables, 0, GhostOrigin::Relaxed(1.4), &potential, None, None, &mut ghosts);
-            for face in (0..FACES).filter(|face| tables.outside[0] >> face & 1 == 1) {
-                assert_eq!(ghosts[face * FACE_CELLS..][..FACE_CELLS], before[face * FACE_CELLS..][..FACE_CELLS]);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::device_table::DeviceTable;
 use crate::device::isa::Isa;
-use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS, PATCH};
+use crate::layout::{FACE_CELLS, FACES, GROUP_CELLS};
 use crate::level::level_topology::LevelTopology;
 use crate::real::Real;
 
@@ -27,32 +27,12 @@ pub(crate) use cuda::{GhostRequest, THREADS};
 pub const GHOST_CELLS: usize = FACES * FACE_CELLS;
 
 /// Where ghost values come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GhostOrigin {
     /// All six faces interpolated from the coarser level.
     Coarse,
     /// Cells of the neighbours at the same level where there are any, else interpolated from the coarser level.
     Sibling,
-    /// Where there are neighbours at the same level, over-relaxation by this factor ω of what `ghosts` holds:
-    /// ghost += ω (cell − ghost). Elsewhere it keeps what it holds.
-    Relaxed(f64),
-}
-
-/// The error of a level's potential, which relaxed ghosts take: c at a ghost's place. The neighbour's cell has it where
-/// the neighbour was solved with it; else it is added there too: ghost += c + ω (cell [+ c] − ghost − c).
-#[derive(Clone, Copy, Debug)]
-pub struct GhostCorrection<'a, T> {
-    /// On the finest grid of [`mod@crate::operations::coarse_correction`], `[slots, 8, 8, 8]`.
-    pub error: &'a Buffer<T>,
-    /// Whether the neighbours were solved with it.
-    pub neighbours_have_it: bool,
-}
-
-impl<T: Real> GhostCorrection<'_, T> {
-    pub(crate) fn check(&self, tables: &LevelTopology) {
-        let slots = tables.slots.iter().max().map_or(0, |&slot| slot as usize + 1);
-        assert!(self.error.len() >= slots * PATCH.pow(3), "no error of slot {slots}");
-    }
 }
 
 /// The potential of the coarser level at a time between two at which it was solved, both kept apart: each value is from
@@ -69,12 +49,9 @@ pub struct TimedPotential<'a, T> {
     pub weight: T,
 }
 
-/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of some groups from `potential`, `[slots, 16, 16, 16]` of all
-/// levels.
+/// Fills `ghosts`, `[groups, 6, 16, 16]` in key order, of a level from `potential`, `[slots, 16, 16, 16]` of all levels.
 ///
-/// * `groups`: which, as rising places in the level's list; all if there is none.
 /// * `coarse`: given where the coarser level's values in `potential` are of another time.
-/// * `correction`: of relaxed ghosts; not read for other origins.
 ///
 /// Coarse values are interpolated by the unlimited parabola through three cells along each axis: a pure function of
 /// coarse cells and position. Beyond a face of the domain that is not periodic, the potential goes on along the
@@ -82,33 +59,25 @@ pub struct TimedPotential<'a, T> {
 /// It is then of third order, the acceleration of the outermost cells of second, as elsewhere.
 ///
 /// # Panics
-/// If an array is too short, `groups` is no list of the level's groups, or if a coarse group that the interpolation needs is missing (the octree is not properly
+/// If an array is too short, or if a coarse group that the interpolation needs is missing (the octree is not properly
 /// nested).
 pub fn potential_ghosts<T: Real>(
     device: &Device,
     tables: &LevelTopology,
-    groups: Option<&DeviceTable<u32>>,
     origin: GhostOrigin,
     potential: &Buffer<T>,
     coarse: Option<&TimedPotential<T>>,
-    correction: Option<&GhostCorrection<T>>,
     ghosts: &mut Buffer<T>,
 ) {
     assert!(ghosts.len() >= tables.len() * GHOST_CELLS, "ghosts of {} groups do not fit", tables.len());
     assert!(potential.len().is_multiple_of(GROUP_CELLS));
-    correction.inspect(|correction| correction.check(tables));
-    tables.check_list(groups.map(|list| &list[..]));
     match device {
         Device::Cpu(device) => {
             let (potential, ghosts) = (potential.host(), ghosts.host_mut());
-            device.install(|| {
-                cpu::potential_ghosts(Isa::best(), tables, groups, origin, potential, coarse, correction, ghosts);
-            });
+            device.install(|| cpu::potential_ghosts(Isa::best(), tables, origin, potential, coarse, ghosts));
         }
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => {
-            cuda::potential_ghosts(device, tables, groups, origin, potential, coarse, correction, ghosts);
-        }
+        Device::Cuda(device) => cuda::potential_ghosts(device, tables, origin, potential, coarse, ghosts),
     }
 }
 

@@ -4,7 +4,7 @@
 template <typename T> __device__ void potential_ghosts(const Level &level, const GhostRequest<T> &request) {
     __shared__ T ghosts[GHOST_CELLS];
     __shared__ T scratch[GHOST_SCRATCH];
-    const uint32_t g = request.group();
+    const uint32_t g = blockIdx.x;
     gather_ghosts(level, g, request, ghosts, scratch);
     // what this thread has gathered itself
     T *held = request.held + size_t(g) * GHOST_CELLS;

@@ -2,7 +2,6 @@
 #pragma once
 #include "level/level.cuh"
 #include "device/cuda/real.cuh"
-#include "operations/coarse_correction/padded.cuh"
 
 constexpr int GHOST_CELLS = FACES * FACE_CELLS;
 
@@ -15,24 +14,17 @@ constexpr int COARSE_REACH = PATCH + 2;
 /// Values of shared memory that the interpolation works in.
 constexpr int GHOST_SCRATCH = COARSE_CELLS + FACES * COARSE_REACH * COARSE_REACH;
 
-enum GhostOrigin : int32_t { FROM_COARSE = 0, FROM_SIBLING = 1, RELAXED = 2, AS_HELD = 3 };
+enum GhostOrigin : int32_t { FROM_COARSE = 0, FROM_SIBLING = 1, AS_HELD = 2 };
 
-/// Which ghosts of which groups, and what they come from: the twin of cuda.rs.
+/// Which ghosts, and what they come from: the twin of cuda.rs.
 template <typename T> struct GhostRequest {
     const T *potential;     // [slots, 16, 16, 16]
     const T *from;          // coarser level at an earlier time, [places, 16, 16, 16]; null: it is in potential
     const T *to;            // at a later time
     const uint32_t *places; // of each slot
     T *held;                // [groups, 6, 16, 16]
-    const uint32_t *groups; // the group of each block; null: every group
-    const T *error;         // of relaxed ghosts, [slots, 8, 8, 8]; null: none
-    T relaxation;
-    T neighbours_corrected; // 1: the neighbours were solved with the error, 0: without it
     T weight;
     int32_t origin;
-
-    /// The group of this block.
-    __device__ uint32_t group() const { return groups ? groups[blockIdx.x] : blockIdx.x; }
 
     __device__ T coarse(uint32_t slot, int cell) const {
         if (!from) return potential[size_t(slot) * GROUP_CELLS + cell];
@@ -152,25 +144,15 @@ __device__ void gather_ghosts(const Level &level, uint32_t g, const GhostRequest
     const uint32_t outside = level.outside[g];
     const bool is_root = level.parents[size_t(g) * DIRECTIONS + CENTRE] == NONE;
     const T *held = request.held + size_t(g) * GHOST_CELLS;
-    const bool corrected = request.origin == RELAXED && request.error;
-    if (corrected) load_ghost_errors(level, g, request.error, scratch);
     uint32_t faces = 0;
 #pragma unroll
     for (int face = 0; face < FACES; face++) {
         const int at = face * FACE_CELLS + threadIdx.x;
-        const bool beside = request.origin != FROM_COARSE && request.origin != AS_HELD && !(outside >> face & 1);
+        const bool beside = request.origin == FROM_SIBLING && !(outside >> face & 1);
         const uint32_t sibling = beside ? row[face_direction(face)] : NONE;
         if (sibling != NONE) {
-            T value = request.potential[size_t(sibling) * GROUP_CELLS + face_cell(face ^ 1, 0, m, n)];
-            if (corrected) {
-                const T error = ghost_error(scratch, face, m, n);
-                value = (held[at] + error) +
-                        request.relaxation * ((value - held[at]) - request.neighbours_corrected * error);
-            } else if (request.origin == RELAXED) {
-                value = held[at] + request.relaxation * (value - held[at]);
-            }
-            ghosts[at] = value;
-        } else if (request.origin == RELAXED || request.origin == AS_HELD) {
+            ghosts[at] = request.potential[size_t(sibling) * GROUP_CELLS + face_cell(face ^ 1, 0, m, n)];
+        } else if (request.origin == AS_HELD) {
             ghosts[at] = held[at];
         } else if (is_root) {
             const T *own = request.potential + size_t(level.slots[g]) * GROUP_CELLS;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::Device;
-use crate::Parity;
-use crate::layout::{GROUP_CELLS, PATCH};
+use crate::device::device_table::DeviceTable;
+use crate::layout::GROUP_CELLS;
 use crate::level::level_topology::NONE;
 use crate::testing::{Mesh, Noise, assert_same_bits, meshes, on_both, with_gpu};
 
@@ -11,38 +11,29 @@ fn random<T: Real>(noise: &mut Noise, values: usize) -> Vec<T> {
     (0..values).map(|_| T::from_f64(noise.next())).collect()
 }
 
-/// Every origin and parity on every level, the coarser level at one time and between two.
+/// Every origin on every level, the coarser level at one time and between two.
 fn ghosts_agree<T: Real>(gpu: &Device, mesh: &Mesh, noise: &mut Noise, name: &str) {
     let cpu = Device::cpu(2).unwrap();
     let slots = mesh.group_count();
     let potential = on_both(gpu, &random::<T>(noise, slots * GROUP_CELLS));
     let early = on_both(gpu, &random::<T>(noise, slots * GROUP_CELLS));
     let late = on_both(gpu, &random::<T>(noise, slots * GROUP_CELLS));
-    let error = on_both(gpu, &random::<T>(noise, slots * PATCH.pow(3)));
     for level in 0..mesh.levels.len() {
         let tables = mesh.tables(level);
         // only the coarser level is kept, from the last place on
         let coarser = if level > 0 { mesh.tables(level - 1).slots.to_vec() } else { vec![] };
         let place = |slot| if coarser.contains(&slot) { slots as u32 - 1 - slot } else { NONE };
         let places: DeviceTable<u32> = (0..slots as u32).map(place).collect();
-        for parity in [None, Some(Parity::Even), Some(Parity::Odd)] {
-            let groups = parity.map(|parity| tables.half(parity));
-            for origin in [GhostOrigin::Coarse, GhostOrigin::Sibling, GhostOrigin::Relaxed(1.4)] {
-                for (between, corrected) in [(false, None), (true, None), (false, Some(false)), (false, Some(true))] {
-                    let mut held = on_both(gpu, &random::<T>(noise, tables.len() * GHOST_CELLS));
-                    for (n, device) in [&cpu, gpu].into_iter().enumerate() {
-                        let weight = T::from_f64(0.3);
-                        let timed = TimedPotential { from: &early[n], to: &late[n], places: &places, weight };
-                        let coarse = between.then_some(&timed);
-                        let correction = corrected
-                            .map(|neighbours_have_it| GhostCorrection { error: &error[n], neighbours_have_it });
-                        let (potential, correction, held) = (&potential[n], correction.as_ref(), &mut held[n]);
-                        potential_ghosts(device, &tables, groups, origin, potential, coarse, correction, held);
-                    }
-                    let what =
-                        format!("{name} level {level} {parity:?} {origin:?}, between times: {between}, {corrected:?}");
-                    assert_same_bits(&what, &held[0].to_host(), &held[1].to_host(), GHOST_CELLS);
+        for origin in [GhostOrigin::Coarse, GhostOrigin::Sibling] {
+            for between in [false, true] {
+                let mut held = on_both(gpu, &random::<T>(noise, tables.len() * GHOST_CELLS));
+                for (n, device) in [&cpu, gpu].into_iter().enumerate() {
+                    let weight = T::from_f64(0.3);
+                    let timed = TimedPotential { from: &early[n], to: &late[n], places: &places, weight };
+                    potential_ghosts(device, &tables, origin, &potential[n], between.then_some(&timed), &mut held[n]);
                 }
+                let what = format!("{name} level {level} {origin:?}, between times: {between}");
+                assert_same_bits(&what, &held[0].to_host(), &held[1].to_host(), GHOST_CELLS);
             }
         }
     }

@@ -128,11 +128,10 @@ impl<T: Real> Case<T> {
         let mut potential = Buffer::from_host(&self.device, self.potential.to_host()).expect("room");
         let (device, finer) = (&self.device, &self.tables[level + 1]);
         let density = DensitySource::of_fluid(&self.fluid, 1.0, self.mean());
-        potential_ghosts(device, finer, None, GhostOrigin::Coarse, &self.potential, None, None, &mut ghosts);
+        potential_ghosts(device, finer, GhostOrigin::Coarse, &self.potential, None, &mut ghosts);
         group_poisson(
             device,
             finer,
-            None,
             &SineTables::new(),
             &PoissonSource::Density(density),
             &ghosts,
