@@ -2,7 +2,8 @@
 //! drift, mass in cells, density of matter, kick, half a drift, sort. Particles move by up to half a cell a step.
 
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES};
-use comove_kernels::particles::{self, COLUMNS, Overflow, Particles};
+use comove_kernels::overflow::Overflow;
+use comove_kernels::particles::{self, COLUMNS, Particles};
 use comove_kernels::point::particle::WeightUnit;
 use comove_kernels::{Buffer, Device, GroupLocator, LevelTopology};
 use divan::Bencher;

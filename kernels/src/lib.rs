@@ -40,7 +40,7 @@ pub(crate) mod testing;
 pub use device::cuda;
 pub use device::{
     CpuDevice, Device, buffer, buffer::Buffer, deferred, deferred::Deferred, device_event::DeviceEvent,
-    device_table::DeviceTable, error::KernelError, gpus, isa, kernel_times::KernelTime, memory, messages,
+    device_table::DeviceTable, error::KernelError, gpus, isa, kernel_times::KernelTime, memory, messages, overflow,
 };
 pub use level::{
     face_boundary,

@@ -6,6 +6,7 @@
 //! | [`buffer`], [`device_table`] | arrays on a device; numbers that kernels read |
 //! | [`deferred`], [`device_event`] | results that the host reads later; points in time of a device's work |
 //! | [`messages`] | messages between ranks: boxes of cells, or rows of arrays, packed and unpacked |
+//! | [`overflow`] | sums of integers that exceed 64 bits |
 //! | [`isa`] | a kernel, compiled for every instruction set of the processor |
 //! | [`memory`], [`gpus`], [`kernel_times`] | free memory; the GPUs of this machine; the time of each kernel |
 
@@ -23,6 +24,7 @@ pub mod isa;
 pub(crate) mod kernel_times;
 pub mod memory;
 pub mod messages;
+pub mod overflow;
 pub(crate) mod scratch;
 
 pub use cpu::CpuDevice;

@@ -9,14 +9,12 @@
 use crate::mesh::stencil::CellBox;
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::Communicator;
-use crate::parallel::ghost_exchange::from_peers;
-use crate::parallel::links::{Concern, Reading, merged, peers, reading};
+use crate::parallel::links::{CellLinks, Concern, Reading, merged, need, peers, reading};
 use crate::parallel::owners::Owners;
 use crate::parallel::remote_groups::RemoteGroups;
+use comove_kernels::LevelTopology;
 use comove_kernels::layout::GROUP;
-use comove_kernels::messages::{Peer, Piece};
-use comove_kernels::particles::{Overflow, add_weights, gather_weights};
-use comove_kernels::{Buffer, Device, DeviceTable, LevelTopology};
+use comove_kernels::messages::{MessageSizes, Piece, Pieces};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Cells of a level that mass may be from the group that its particle was sorted to: two at half a cell a step, and as many
@@ -44,9 +42,8 @@ pub struct Deposits {
 pub(crate) struct DepositLinks {
     /// Nothing but the slots that own particles leave mass in: of own groups and of others'.
     pub(super) tables: LevelTopology,
-    send: DeviceTable<Piece>,
-    receive: DeviceTable<Piece>,
-    peers: Vec<Peer>,
+    /// Boxes of cells of others' groups, and of own ones; these may overlap.
+    pub(super) cells: CellLinks,
 }
 
 impl Deposits {
@@ -116,38 +113,26 @@ impl Deposits {
                     slots: slots[level].iter().copied().chain(to).collect(),
                     ..LevelTopology::default()
                 },
-                send: pieces(send, |key| theirs[&key]),
-                receive: pieces(receive, mine),
-                peers: peers(&units(send), &units(receive)),
+                cells: CellLinks {
+                    send: Pieces::to_pack(pieces(send, |key| theirs[&key])),
+                    receive: Pieces::to_add(pieces(receive, mine)),
+                    peers: peers(&units(send), &units(receive)),
+                },
             }
         };
         self.links = (0..self.send.len()).map(of_level).collect();
     }
 
-    /// Bytes of the longest messages about a level, to all ranks and from them.
-    pub(crate) fn message_bytes(&self) -> usize {
-        let cells = |boxes: &Boxes| boxes.iter().map(|(_, cells)| cells.cells()).sum::<usize>();
-        let of_level = |(send, receive): (&Boxes, &Boxes)| cells(send).max(cells(receive)) * size_of::<u64>();
-        self.send.iter().zip(&self.receive).map(of_level).max().unwrap_or(0)
+    /// Raises what is needed for messages by these.
+    ///
+    /// * `needs`: by rank
+    pub(crate) fn need(&self, needs: &mut [MessageSizes]) {
+        self.links.iter().for_each(|links| need(needs, &links.cells.peers, size_of::<u64>()));
     }
 
     /// The messages about a level.
     pub(super) fn links(&self, level: usize) -> &DepositLinks {
         &self.links[level]
-    }
-}
-
-impl DepositLinks {
-    /// Brings weights that were left in others' groups to their owners, which add them to their own: collective.
-    pub(super) fn exchange(
-        &self,
-        device: &Device,
-        communicator: &Communicator,
-        (weights, overflow): (&mut Buffer<u64>, &mut Overflow),
-    ) {
-        let sent = gather_weights(device, &self.send, weights);
-        let received = from_peers(communicator, &self.peers, 1, &sent);
-        add_weights(device, &self.receive, &received, (weights, overflow));
     }
 }
 
@@ -190,7 +175,7 @@ fn tell(communicator: &Communicator, send: &[Boxes]) -> Vec<Boxes> {
     receive
 }
 
-fn pieces(boxes: &Boxes, slot: impl Fn(Key) -> u32) -> DeviceTable<Piece> {
+fn pieces(boxes: &Boxes, slot: impl Fn(Key) -> u32) -> Vec<Piece> {
     let mut at = 0;
     let piece = |((_, key), cells): &(Concern, CellBox)| {
         let extent = std::array::from_fn(|a| cells.end[a] - cells.first[a]);

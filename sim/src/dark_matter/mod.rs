@@ -23,7 +23,8 @@ use crate::parallel::exchange::Exchange;
 use crate::parallel::owners::Owners;
 use crate::records::DarkMatterRecord;
 use comove_kernels::layout::GROUP_CELLS;
-use comove_kernels::particles::{self, COLUMNS, Overflow, Part, ParticleSums, Particles};
+use comove_kernels::overflow::Overflow;
+use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
 use comove_kernels::point::particle::{WeightUnit, mass_of_class};
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
 use rustc_hash::FxHashMap;
@@ -325,7 +326,7 @@ impl<T: Real> DarkMatter<T> {
         let tables = links.map_or(&mesh.tables[level], |links| &links.tables);
         particles::deposit(device, locator, (level, tables), particles, &parts, unit, (particle_weights, overflow));
         if let Some(links) = links {
-            links.exchange(device, &ranks.communicator, (particle_weights, overflow));
+            ranks.ghosts.add_weights(&links.cells, (particle_weights, overflow));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{CellLinks, SlotLinks};
 use bytemuck::Pod;
 use comove_kernels::messages::{ExchangeTimes, MessageBuffers, MessageSizes, Peer, Units};
+use comove_kernels::overflow::Overflow;
 use comove_kernels::{Buffer, Device, Real};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -89,6 +90,18 @@ impl GhostExchange {
     pub fn exchange_slots<T: Real>(&self, links: &SlotLinks, values: usize, pool: &mut Buffer<T>) {
         self.send(&links.peers, Units::Rows { values, rows: &links.send }, pool);
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, pool);
+    }
+
+    /// Sends weights of boxes of cells, and adds those that come to the cells of their owners: collective.
+    ///
+    /// * `pool`: `[slots, 16, 16, 16]`; `overflow`: set where the sum of a cell exceeds 64 bits
+    pub(crate) fn add_weights(&self, links: &CellLinks, (pool, overflow): (&mut Buffer<u64>, &mut Overflow)) {
+        if links.peers.is_empty() {
+            return;
+        }
+        self.buffers().pack_weights(&self.device, &links.peers, &links.send, pool);
+        self.carry::<f64>(&links.peers, Units::Cells { fields: 1, pieces: &links.send }, || ());
+        self.buffers().add_weights(&self.device, &links.peers, &links.receive, (pool, overflow));
     }
 
     /// The same from one pool to another.

@@ -371,6 +371,7 @@ impl<T: Real> State<T> {
     fn needs(&self, layout: &Layout) -> Vec<MessageSizes> {
         let mut needs = vec![MessageSizes::default(); self.exchange.communicator.size()];
         layout.share.links.iter().for_each(|links| links.need(&mut needs, FIELDS.max(self.kind.scalars), T::BYTES));
+        layout.share.deposits.iter().for_each(|deposits| deposits.need(&mut needs));
         let of_plane = FLUX_PLANE_VALUES.max(self.kind.scalars * FACE_CELLS) * T::BYTES;
         layout.mesh.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, of_plane));
         needs
@@ -438,8 +439,7 @@ impl<T: Real> State<T> {
     /// Bytes that operations take for themselves.
     fn working_bytes(&self, layout: &Layout) -> usize {
         let gravity = self.gravity.as_ref().map_or(0, Gravity::working_bytes);
-        let deposits = layout.share.deposits.as_ref().map_or(0, Deposits::message_bytes);
-        self.device.working_bytes(layout.slot_count()) + gravity + deposits
+        self.device.working_bytes(layout.slot_count()) + gravity
     }
 
     /// Makes everything long enough for a layout and pools of `capacity` slots.

@@ -1,12 +1,14 @@
 //! Messages between processors: one array for what is sent and one for what comes, used again and again.
 
 use super::pieces::by_slot;
-use super::{MessageSizes, Peer, Piece, Units, ends};
+use super::{MessageSizes, Peer, Piece, Pieces, Units, ends};
 use crate::device::buffer::SlotWriter;
 use crate::device::cpu::CpuDevice;
 use crate::device::error::KernelError;
+use crate::device::overflow::add_weights;
 use crate::layout::{GROUP_CELLS, cell};
 use crate::real::Real;
+use bytemuck::Pod;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -21,7 +23,7 @@ pub struct HostBuffers {
 }
 
 impl HostBuffers {
-    pub(super) fn pack<T: Real>(&mut self, cpu: &CpuDevice, peers: &[Peer], units: Units, array: &[T]) {
+    pub(super) fn pack<N: Pod + Send + Sync>(&mut self, cpu: &CpuDevice, peers: &[Peer], units: Units, array: &[N]) {
         let message = values(&mut self.sent, ends(peers)[0] * units.values());
         cpu.install(|| match units {
             Units::Cells { fields, pieces } => pack_pieces(fields, array, &pieces.list, message),
@@ -67,6 +69,18 @@ impl HostBuffers {
         });
     }
 
+    pub(super) fn add_weights(&self, pieces: &Pieces, pool: &mut [u64], overflow: &mut u64) {
+        for piece in &pieces.list {
+            let (start, part) = (piece.slot as usize * GROUP_CELLS, &self.received[piece.at as usize..]);
+            for_rows(1, piece, |row, from| {
+                let cells = start + row.start..start + row.end;
+                if let Some(n) = add_weights(&mut pool[cells.clone()], &part[from]) {
+                    *overflow = (*overflow).max((cells.start + n + 1) as u64);
+                }
+            });
+        }
+    }
+
     pub(super) fn lacks(&self, needs: &[MessageSizes]) -> bool {
         let [sent, received] = words(needs);
         sent > self.sent.len() || received > self.received.len()
@@ -98,14 +112,14 @@ fn words(needs: &[MessageSizes]) -> [usize; 2] {
 }
 
 /// The first values of a message.
-fn values<N: bytemuck::Pod>(message: &mut [u64], count: usize) -> &mut [N] {
+fn values<N: Pod>(message: &mut [u64], count: usize) -> &mut [N] {
     let all: &mut [N] = bytemuck::cast_slice_mut(message);
     let room = all.len();
     all.get_mut(..count).unwrap_or_else(|| panic!("{count} values in a message with room for {room}"))
 }
 
 /// Parallel over pieces, row by row.
-fn pack_pieces<T: Real>(fields: usize, pool: &[T], pieces: &[Piece], message: &mut [T]) {
+fn pack_pieces<N: Pod + Send + Sync>(fields: usize, pool: &[N], pieces: &[Piece], message: &mut [N]) {
     let mut parts = Vec::with_capacity(pieces.len());
     let (mut rest, mut taken) = (message, 0);
     for piece in pieces {
@@ -151,18 +165,18 @@ fn for_rows(fields: usize, piece: &Piece, mut each: impl FnMut(Range<usize>, Ran
 
 /// Copies a row; without a call those that there are most of: layers one and three cells deep, patches, whole groups.
 #[inline]
-fn copy<T: Real>(from: &[T], to: &mut [T]) {
+fn copy<N: Pod>(from: &[N], to: &mut [N]) {
     match from.len() {
-        1 => copy_cells::<T, 1>(from, to),
-        3 => copy_cells::<T, 3>(from, to),
-        8 => copy_cells::<T, 8>(from, to),
-        16 => copy_cells::<T, 16>(from, to),
+        1 => copy_cells::<N, 1>(from, to),
+        3 => copy_cells::<N, 3>(from, to),
+        8 => copy_cells::<N, 8>(from, to),
+        16 => copy_cells::<N, 16>(from, to),
         _ => to.copy_from_slice(from),
     }
 }
 
 #[inline]
-fn copy_cells<T: Real, const N: usize>(from: &[T], to: &mut [T]) {
-    let from: &[T; N] = from.try_into().expect("a row of so many cells");
-    *<&mut [T; N]>::try_from(to).expect("as many") = *from;
+fn copy_cells<N: Pod, const CELLS: usize>(from: &[N], to: &mut [N]) {
+    let from: &[N; CELLS] = from.try_into().expect("a row of so many cells");
+    *<&mut [N; CELLS]>::try_from(to).expect("as many") = *from;
 }

@@ -1,6 +1,6 @@
 //! Messages of a GPU: memory that other GPUs write to, page-locked memory for the host to carry the rest.
 
-use super::{ExchangeTimes, MessageSizes, Peer, PeerInfo, Piece, Units};
+use super::{ExchangeTimes, MessageSizes, Peer, PeerInfo, Piece, Pieces, Units};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::{Array, Staging};
 use crate::device::cuda::peers::{Opened, PeerMemory};
@@ -102,7 +102,8 @@ impl PeerBuffers {
         })
     }
 
-    pub(super) fn pack<T: Real>(&mut self, peers: &[Peer], units: Units, array: &Buffer<T>) {
+    /// * `N`: what the array has, as many bytes as `T`
+    pub(super) fn pack<T: Real, N>(&mut self, peers: &[Peer], units: Units, array: &Buffer<N>) {
         let unit = units.values() * T::BYTES;
         for peer in peers {
             let (rank, bytes) = (peer.rank, peer.send.len() * unit);
@@ -179,6 +180,24 @@ impl PeerBuffers {
                     launch!(device, T, "unpack_rows", rows.list.len() + 1, THREADS, 0;
                         values as i32, rows.list.on(device), array.pointer(), peers, progress);
                 },
+            }
+        }
+    }
+
+    pub(super) fn add_weights(
+        &mut self,
+        peers: &[Peer],
+        pieces: &Pieces,
+        pool: &mut Buffer<u64>,
+        overflow: &Buffer<u64>,
+    ) {
+        let (device, progress) = (&self.device, self.progress.pointer());
+        for peers in peers.chunks(MOST_PEERS) {
+            let peers = self.peers(peers, size_of::<u64>(), false);
+            // SAFETY: as above; a cell that several pieces name is added to atomically.
+            unsafe {
+                launch!(device, f64, "add_weights", pieces.list.len() + 1, THREADS, 0;
+                    pieces.list.on(device), pool.pointer(), overflow.pointer(), peers, progress);
             }
         }
     }

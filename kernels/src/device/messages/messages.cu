@@ -1,5 +1,6 @@
 // Messages packed and unpacked: the twin of mail/cpu.rs, and the flags between GPUs that reach each other (mail/mod.rs).
 // One block a field of a piece, or a row; one more where messages are waited for.
+#include "device/overflow.cuh"
 #include "layout.cuh"
 
 /// A box of cells of a group, and the cells of the message before it (mail/pieces.rs).
@@ -151,6 +152,25 @@ __device__ void unpack_pieces(int fields, const Piece *pieces, T *pool, const Pe
             T *to = pool + (size_t(piece.slot) * fields + field) * GROUP_CELLS;
             const T *from = unit_of<T>(peers, piece.at, fields) + size_t(field) * cell_count(piece);
             each_cell(piece, [&](int at, int n) { to[at] = from[n]; });
+        }
+    }
+    finish(progress);
+}
+
+/// Adds the weights of pieces, which may overlap, to the cells of a pool, [slots, 16, 16, 16].
+extern "C" __global__ void add_weights_f64(const Piece *pieces, unsigned long long *pool, unsigned long long *overflow,
+                                           const __grid_constant__ Peers peers, Progress *progress) {
+    if (blockIdx.x == 0) {
+        all_arrived(peers, progress);
+    } else {
+        const Piece piece = pieces[blockIdx.x - 1];
+        if (peers.have(piece.at)) {
+            arrived(peers, piece.at);
+            const size_t group = size_t(piece.slot) * GROUP_CELLS;
+            const unsigned long long *from = unit_of<unsigned long long>(peers, piece.at, 1);
+            each_cell(piece, [&](int at, int n) {
+                if (from[n] != 0) add_weight(pool, group + at, from[n], overflow);
+            });
         }
     }
     finish(progress);

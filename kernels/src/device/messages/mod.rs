@@ -26,6 +26,7 @@ pub use pieces::{Piece, Pieces, Rows};
 use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::error::KernelError;
+use crate::device::overflow::Overflow;
 use crate::layout::GROUP_CELLS;
 use crate::real::Real;
 use serde::{Deserialize, Serialize};
@@ -157,7 +158,49 @@ impl MessageBuffers {
         match (self, device) {
             (Self::Cpu(buffers), Device::Cpu(cpu)) => buffers.pack(cpu, peers, units, array.host()),
             #[cfg(feature = "cuda")]
-            (Self::Cuda(buffers), _) => buffers.pack(peers, units, array),
+            (Self::Cuda(buffers), _) => buffers.pack::<T, T>(peers, units, array),
+            #[cfg(feature = "cuda")]
+            _ => panic!("made for another device"),
+        }
+    }
+
+    /// [`MessageBuffers::pack`] of the weights of cells, a pool `[slots, 16, 16, 16]`; they are as long as values in double
+    /// precision.
+    ///
+    /// # Panics
+    /// As [`MessageBuffers::pack`].
+    pub fn pack_weights(&mut self, device: &Device, peers: &[Peer], pieces: &Pieces, pool: &Buffer<u64>) {
+        let units = Units::Cells { fields: 1, pieces };
+        units.check(pool.len(), ends(peers)[0]);
+        match (self, device) {
+            (Self::Cpu(buffers), Device::Cpu(cpu)) => buffers.pack(cpu, peers, units, pool.host()),
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(buffers), _) => buffers.pack::<f64, u64>(peers, units, pool),
+            #[cfg(feature = "cuda")]
+            _ => panic!("made for another device"),
+        }
+    }
+
+    /// Adds weights that peers have packed to cells, of which several may have some for one.
+    ///
+    /// * `overflow`: set where the sum of a cell exceeds 64 bits
+    ///
+    /// # Panics
+    /// As [`MessageBuffers::unpack`].
+    pub fn add_weights(
+        &mut self,
+        device: &Device,
+        peers: &[Peer],
+        pieces: &Pieces,
+        (pool, overflow): (&mut Buffer<u64>, &mut Overflow),
+    ) {
+        Units::Cells { fields: 1, pieces }.check(pool.len(), ends(peers)[1]);
+        match (self, device) {
+            (Self::Cpu(buffers), Device::Cpu(_)) => {
+                buffers.add_weights(pieces, pool.host_mut(), &mut overflow.0.host_mut()[0]);
+            }
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(buffers), _) => buffers.add_weights(peers, pieces, pool, &overflow.0),
             #[cfg(feature = "cuda")]
             _ => panic!("made for another device"),
         }

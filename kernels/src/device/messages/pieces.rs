@@ -85,6 +85,14 @@ impl Pieces {
         Self::checked(pieces)
     }
 
+    /// Those to add, in any order, which may overlap.
+    ///
+    /// # Panics
+    /// If a piece is not part of a group.
+    pub fn to_add(pieces: Vec<Piece>) -> Self {
+        Self::checked(pieces)
+    }
+
     fn checked(pieces: Vec<Piece>) -> Self {
         for (n, piece) in pieces.iter().enumerate() {
             let inside = |axis| usize::from(piece.first[axis]) + usize::from(piece.cells[axis]) <= GROUP;

@@ -181,6 +181,43 @@ fn rows_arrive_and_no_others_change<T: Real>(device: &Device, direct: bool) {
     }
 }
 
+/// Weights of overlapping boxes of cells are added to what is there, twice, and a sum beyond 64 bits is noted.
+fn weights_are_added(device: &Device, direct: bool) {
+    let weights: Vec<u64> = (0..3 * GROUP_CELLS as u64).map(|n| n * n % 8191).collect();
+    let pieces = vec![
+        Piece { slot: 2, first: [1, 2, 3], cells: [4, 5, 6], at: 0 },
+        Piece { slot: 0, first: [0, 0, 15], cells: [16, 16, 1], at: 120 },
+        Piece { slot: 2, first: [3, 3, 4], cells: [2, 1, 1], at: 376 },
+    ];
+    let (out, into, none) = (Pieces::to_pack(pieces.clone()), Pieces::to_add(pieces), Pieces::default());
+    let Two([mut first, mut second]) = Two::new(device, 378 * size_of::<u64>(), direct);
+    let to_second = [Peer { rank: 1, send: 0..378, receive: 0..0 }];
+    let to_first = [Peer { rank: 0, send: 0..0, receive: 0..378 }];
+    let sent = Buffer::from_host(device, weights.clone()).unwrap();
+    let mut overflow = Overflow::none(device).unwrap();
+    let mut send = |pool: &mut Buffer<u64>, overflow: &mut Overflow| {
+        first.pack_weights(device, &to_second, &out, &sent);
+        second.pack_weights(device, &to_first, &none, &sent);
+        let mut carried = Vec::new();
+        let [units_out, units_none] = [&out, &none].map(|pieces| Units::Cells { fields: 1, pieces });
+        first.carry::<f64>(&to_second, units_out, || (), |sends, _, _| carried = sends[0].1.to_vec());
+        second.carry::<f64>(&to_first, units_none, || (), |_, receives, _| receives[0].1.copy_from_slice(&carried));
+        first.add_weights(device, &to_second, &none, (&mut Buffer::zeros(device, 0).unwrap(), &mut *overflow));
+        second.add_weights(device, &to_first, &into, (pool, overflow));
+    };
+    let mut pool = Buffer::from_host(device, vec![5; 3 * GROUP_CELLS]).unwrap();
+    (0..2).for_each(|_| send(&mut pool, &mut overflow));
+    assert_eq!(overflow.cell(), None);
+    let found = pool.to_host();
+    let at = |slot: usize, i: usize, j: usize, k: usize| slot * GROUP_CELLS + cell(i, j, k);
+    for (cell, times) in [(at(2, 1, 2, 3), 2), (at(2, 3, 3, 4), 4), (at(0, 9, 9, 15), 2), (at(1, 5, 5, 5), 0)] {
+        assert_eq!(found[cell], 5 + times * weights[cell], "{cell}");
+    }
+    let mut full = Buffer::from_host(device, vec![u64::MAX; 3 * GROUP_CELLS]).unwrap();
+    send(&mut full, &mut overflow);
+    assert_eq!(overflow.cell(), Some(at(2, 4, 6, 8)));
+}
+
 #[test]
 fn a_message_restores_its_units_and_nothing_else() {
     let device = Device::cpu(2).unwrap();
@@ -190,6 +227,7 @@ fn a_message_restores_its_units_and_nothing_else() {
     }
     rows_arrive_and_no_others_change::<f32>(&device, false);
     rows_arrive_and_no_others_change::<f64>(&device, false);
+    weights_are_added(&device, false);
 }
 
 /// By the host, and as if the ranks' GPUs reached each other.
@@ -203,6 +241,7 @@ fn a_gpu_packs_and_unpacks_the_same() {
             }
             rows_arrive_and_no_others_change::<f32>(gpu, direct);
             rows_arrive_and_no_others_change::<f64>(gpu, direct);
+            weights_are_added(gpu, direct);
         }
     });
 }

@@ -14,13 +14,14 @@ mod tests;
 use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::device::error::KernelError;
+use crate::device::overflow::Overflow;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::TimedPotential;
 use crate::point::particle::WeightUnit;
 use crate::real::Real;
-pub use exchange::{add_weights, count_in_groups, foreign, gather_weights, put, take};
+pub use exchange::{count_in_groups, foreign, put, take};
 use std::ops::Range;
 
 /// Numbers of a particle: its position (fractions of the box in 2⁻³²), the bits of its velocity (single precision), its
@@ -155,25 +156,6 @@ pub struct Part {
     pub level: usize,
     /// How far they are from the time at which they are wanted: factors as of [`drift`], zero for those at that time.
     pub factors: [f64; 3],
-}
-
-/// A cell whose mass has exceeded 64 bits: none, or one of them.
-#[derive(Debug)]
-pub struct Overflow(Buffer<u64>);
-
-impl Overflow {
-    /// None so far.
-    ///
-    /// # Errors
-    /// [`KernelError::OutOfMemory`].
-    pub fn none(device: &Device) -> Result<Self, KernelError> {
-        Buffer::zeros(device, 1).map(Self)
-    }
-
-    /// The last of these cells in the pool, `[slots, 16, 16, 16]`; waits for the device.
-    pub fn cell(&self) -> Option<usize> {
-        (self.0.to_host()[0] as usize).checked_sub(1)
-    }
 }
 
 /// Shares the particles' mass among the cells of a level (cloud in cell): `mass`, `[slots, 16, 16, 16]`, is overwritten in the

@@ -1,7 +1,7 @@
 // Particles: the twin of particles/cpu.rs. One thread a particle. Masses and sums are integers, so no order counts.
 #include "level/group_locator.cuh"
 #include "level/report.cuh"
-#include "operations/particles/overflow.cuh"
+#include "device/overflow.cuh"
 #include "point/particle.cuh"
 
 constexpr int COLUMNS = 8;

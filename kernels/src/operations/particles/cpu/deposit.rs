@@ -6,6 +6,7 @@ use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile};
 use super::neighbours::{LastNeighbours, Neighbours};
 use crate::device::buffer::SlotWriter;
 use crate::device::isa::{Isa, Kernel};
+use crate::device::overflow::add_weights;
 use crate::layout::{DIRECTIONS, GROUP, GROUP_CELLS, cell, offset};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::{LevelTopology, NONE};
@@ -77,7 +78,7 @@ struct SharedMass<'a> {
     /// `[slots, 16, 16, 16]`
     pool: SlotWriter<'a, u64>,
     locks: Vec<Mutex<()>>,
-    /// As [`super::super::Overflow`] has it.
+    /// As [`crate::device::overflow::Overflow`] has it.
     overflow: AtomicU64,
 }
 
@@ -92,18 +93,7 @@ impl SharedMass<'_> {
     }
 }
 
-/// Adds weights to cells in succession; the place of one whose sum has exceeded 64 bits.
-#[inline(always)]
-pub(in super::super) fn add_weights(mass: &mut [u64], weights: &[u64]) -> Option<usize> {
-    let mut any = false;
-    for (mass, weight) in mass.iter_mut().zip(weights) {
-        *mass = mass.wrapping_add(*weight);
-        any |= *mass < *weight;
-    }
-    if any { mass.iter().zip(weights).rposition(|(mass, weight)| mass < weight) } else { None }
-}
-
-/// The same of one cell of a group.
+/// [`add_weights`] of one cell of a group.
 #[inline(always)]
 fn add_weight(mass: &mut [u64], offset: usize, weight: u64) -> Option<usize> {
     add_weights(&mut mass[offset..=offset], &[weight]).map(|_| offset)

@@ -6,7 +6,7 @@ mod kick;
 mod neighbours;
 mod sort;
 
-pub(super) use deposit::{add_weights, deposit};
+pub(super) use deposit::deposit;
 pub(super) use kick::kick;
 pub(super) use sort::sort;
 

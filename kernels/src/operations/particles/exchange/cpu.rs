@@ -1,9 +1,7 @@
 //! Exchanges of particles on the processor.
 
-use super::super::{BLOCK, COLUMNS, Particles, cpu::add_weights as add_to};
-use crate::layout::cell;
+use super::super::{BLOCK, COLUMNS, Particles};
 use crate::level::group_locator::GroupLocator;
-use crate::messages::Piece;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,39 +45,5 @@ pub(super) fn put(particles: &mut Particles, list: &[u32], columns: [&[u32]; COL
     for (to, from) in particles.columns.iter_mut().zip(columns) {
         let to = to.host_mut();
         list.iter().zip(from).for_each(|(&n, &value)| to[n as usize] = value);
-    }
-}
-
-pub(super) fn gather_weights(pieces: &[Piece], mass: &[u64], cells: usize) -> Vec<u64> {
-    let mut weights = Vec::with_capacity(cells);
-    for piece in pieces {
-        for_rows(piece, |row| weights.extend_from_slice(&mass[row]));
-    }
-    weights
-}
-
-pub(super) fn add_weights(pieces: &[Piece], weights: &[u64], mass: &mut [u64], overflow: &mut u64) {
-    let mut rest = weights;
-    for piece in pieces {
-        for_rows(piece, |row| {
-            let (part, behind) = rest.split_at(row.len());
-            rest = behind;
-            if let Some(n) = add_to(&mut mass[row.clone()], part) {
-                *overflow = (*overflow).max((row.start + n + 1) as u64);
-            }
-        });
-    }
-}
-
-/// Calls `each` with the places of the rows of a piece in the pool.
-fn for_rows(piece: &Piece, mut each: impl FnMut(Range<usize>)) {
-    let [x, y, z] = piece.first.map(usize::from);
-    let [nx, ny, nz] = piece.cells.map(usize::from);
-    let group = piece.slot as usize * crate::layout::GROUP_CELLS;
-    for k in z..z + nz {
-        for j in y..y + ny {
-            let first = group + cell(x, j, k);
-            each(first..first + nx);
-        }
     }
 }

@@ -2,12 +2,10 @@
 
 use super::super::cuda::{Columns, Locator, THREADS};
 use super::super::{COLUMNS, Particles};
-use crate::device::buffer::Buffer;
 use crate::device::cuda::array::Array;
 use crate::device::cuda::{CudaDevice, launch};
 use crate::device::device_table::DeviceTable;
 use crate::level::group_locator::GroupLocator;
-use crate::messages::Piece;
 use std::ops::Range;
 
 /// Blocks of threads for so many particles.
@@ -80,35 +78,5 @@ pub(super) fn put(device: &CudaDevice, particles: &mut Particles, list: &[u32], 
             launch!(device, f32, "put_column", blocks(list.len()), THREADS, 0;
                 list.len() as u64, numbers.pointer(), values.pointer(), column.pointer());
         }
-    }
-}
-
-pub(super) fn gather_weights(
-    device: &CudaDevice,
-    pieces: &DeviceTable<Piece>,
-    mass: &Buffer<u64>,
-    cells: usize,
-) -> Vec<u64> {
-    let weights = Array::<u64>::work_space(device, cells);
-    // SAFETY: the parameters are the kernel's; the pieces are in the pool, checked by the caller.
-    unsafe {
-        launch!(device, f32, "gather_weights", pieces.len(), THREADS, 0;
-            pieces.on(device), mass.pointer(), weights.pointer());
-    }
-    weights.to_host()
-}
-
-pub(super) fn add_weights(
-    device: &CudaDevice,
-    pieces: &DeviceTable<Piece>,
-    weights: &[u64],
-    mass: &Buffer<u64>,
-    overflow: &Buffer<u64>,
-) {
-    let weights = Array::work_space_of(device, weights);
-    // SAFETY: as above; each piece has its part of the weights.
-    unsafe {
-        launch!(device, f32, "add_weights", pieces.len(), THREADS, 0;
-            pieces.on(device), weights.pointer(), mass.pointer(), overflow.pointer());
     }
 }

@@ -1,6 +1,5 @@
 // Exchanges of particles: the twin of exchange/cpu.rs.
 #include "level/group_locator.cuh"
-#include "operations/particles/overflow.cuh"
 
 constexpr int COLUMNS = 8;
 
@@ -8,15 +7,6 @@ struct Columns {
     uint32_t *columns[COLUMNS];
     uint64_t count;
 };
-
-/// A box of cells of a group, and the cells of all boxes before it (messages/pieces.rs).
-struct Piece {
-    uint32_t slot;
-    uint8_t first[3];
-    uint8_t cells[3];
-    uint32_t at;
-};
-static_assert(sizeof(Piece) == 16, "as exchange/cuda.rs passes it");
 
 __device__ inline size_t particle() { return size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 
@@ -50,27 +40,4 @@ extern "C" __global__ void put_column_f32(uint64_t count, const uint32_t *list, 
                                           uint32_t *column) {
     const size_t n = particle();
     if (n < count) column[list[n]] = values[n];
-}
-
-/// The place in the pool of cell `n` of a piece.
-__device__ inline size_t place(const Piece &piece, int n) {
-    const int i = piece.first[0] + n % piece.cells[0];
-    const int j = piece.first[1] + n / piece.cells[0] % piece.cells[1];
-    const int k = piece.first[2] + n / (piece.cells[0] * piece.cells[1]);
-    return size_t(piece.slot) * GROUP_CELLS + cell(i, j, k);
-}
-
-__device__ inline int cells_of(const Piece &piece) { return piece.cells[0] * piece.cells[1] * piece.cells[2]; }
-
-extern "C" __global__ void gather_weights_f32(const Piece *pieces, const uint64_t *mass, uint64_t *weights) {
-    const Piece piece = pieces[blockIdx.x];
-    for (int n = threadIdx.x; n < cells_of(piece); n += blockDim.x) weights[piece.at + n] = mass[place(piece, n)];
-}
-
-extern "C" __global__ void add_weights_f32(const Piece *pieces, const unsigned long long *weights,
-                                           unsigned long long *mass, unsigned long long *overflow) {
-    const Piece piece = pieces[blockIdx.x];
-    for (int n = threadIdx.x; n < cells_of(piece); n += blockDim.x) {
-        if (weights[piece.at + n] != 0) add_weight(mass, place(piece, n), weights[piece.at + n], overflow);
-    }
 }

@@ -1,4 +1,4 @@
-//! Particles that change hands between ranks, and mass that they leave in cells of other ranks' groups.
+//! Particles that change hands between ranks.
 //!
 //! Lists and columns pass through the host: particles that leave are few.
 
@@ -8,13 +8,9 @@ mod cuda;
 #[cfg(test)]
 mod tests;
 
-use super::{COLUMNS, Overflow, Particles};
+use super::{COLUMNS, Particles};
 use crate::device::Device;
-use crate::device::buffer::Buffer;
-use crate::device::device_table::DeviceTable;
-use crate::layout::GROUP_CELLS;
 use crate::level::group_locator::GroupLocator;
-use crate::messages::Piece;
 use std::ops::Range;
 
 /// The particles of a range that are in groups of other ranks, of levels from `from` on: their numbers, rising.
@@ -72,46 +68,6 @@ pub fn put(device: &Device, particles: &mut Particles, list: &[u32], columns: [&
     }
 }
 
-/// The weights in boxes of cells of a pool, `[slots, 16, 16, 16]`, one box after the other, each `[k, j, i]`.
-///
-/// # Panics
-/// If a box is beyond the pool.
-pub fn gather_weights(device: &Device, pieces: &DeviceTable<Piece>, mass: &Buffer<u64>) -> Vec<u64> {
-    let cells = check_pieces(pieces, mass);
-    match device {
-        Device::Cpu(_) => cpu::gather_weights(pieces, mass.host(), cells),
-        #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::gather_weights(device, pieces, mass, cells),
-    }
-}
-
-/// Adds what [`gather_weights`] has given to boxes of cells; a cell may be in several of them.
-///
-/// * `overflow`: set where the sum of a cell exceeds 64 bits
-///
-/// # Panics
-/// If a box is beyond the pool, or there are not as many weights as cells.
-pub fn add_weights(
-    device: &Device,
-    pieces: &DeviceTable<Piece>,
-    weights: &[u64],
-    (mass, overflow): (&mut Buffer<u64>, &mut Overflow),
-) {
-    assert_eq!(check_pieces(pieces, mass), weights.len(), "a weight for each cell");
-    match device {
-        Device::Cpu(_) => cpu::add_weights(pieces, weights, mass.host_mut(), &mut overflow.0.host_mut()[0]),
-        #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::add_weights(device, pieces, weights, mass, &overflow.0),
-    }
-}
-
 fn check_list(particles: &Particles, list: &[u32]) {
     assert!(list.iter().all(|&n| (n as usize) < particles.len()), "particles of {}", particles.len());
-}
-
-/// Cells of all pieces.
-fn check_pieces(pieces: &[Piece], mass: &Buffer<u64>) -> usize {
-    let slots = mass.len() / GROUP_CELLS;
-    assert!(pieces.iter().all(|piece| (piece.slot as usize) < slots), "pieces of a pool of {slots} slots");
-    pieces.last().map_or(0, Piece::end)
 }

@@ -1,4 +1,4 @@
-// Sums of weights that may exceed 64 bits: the twin of add_weights in cpu/deposit.rs.
+// Sums of weights that may exceed 64 bits: the twin of add_weights in overflow.rs.
 #pragma once
 #include "device/cuda/real.cuh"
 
