@@ -103,7 +103,12 @@ impl PeerBuffers {
     }
 
     /// * `N`: what the array has, as many bytes as `T`
-    pub(super) fn pack<T: Real, N>(&mut self, peers: &[Peer], units: Units, array: &Buffer<N>) {
+    pub(super) fn pack<T: Real, N: Copy + Default + Send + Sync>(
+        &mut self,
+        peers: &[Peer],
+        units: Units,
+        array: &Buffer<N>,
+    ) {
         let unit = units.values() * T::BYTES;
         for peer in peers {
             let (rank, bytes) = (peer.rank, peer.send.len() * unit);
