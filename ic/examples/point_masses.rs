@@ -14,7 +14,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pairs = arguments.next().map_or(Ok(200), |text| text.parse())?;
     let flag_buffer = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let test = PointMasses { pairs, ..PointMasses::default() };
-    let default = RunParameters { precision: Precision::Double, flag_buffer, ..RunParameters::default() };
+    let default = RunParameters {
+        precision: Precision::Double,
+        flag_buffer,
+        poisson_cycles: Some(4),
+        ..RunParameters::default()
+    };
     let of = |poisson_cycles, sheet_passes| RunParameters { poisson_cycles, sheet_passes, ..default.clone() };
     for (name, parameters) in [
         ("default", &default),

@@ -51,7 +51,7 @@ fn sphere_deviation(tree: Octree, middle: [f64; 3]) -> [f64; 2] {
         .map(|n| share(middle, [n % nx, n / nx % ny, n / (nx * ny)].map(|i| (i as f64 + 0.5) * h), h))
         .collect();
     let mut case = Case::<f64>::new(2, tree, finest, &mesh);
-    case.solve(&RunParameters::default());
+    case.solve(&RunParameters { poisson_cycles: Some(4), ..RunParameters::default() });
     let (mut sums, mut volumes) = ([0.0; 2], [0.0; 2]);
     for level in 0..case.tree.level_count() {
         let share = case.width(level).powi(3);

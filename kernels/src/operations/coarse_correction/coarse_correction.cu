@@ -26,12 +26,6 @@ template <int N, typename Work> __device__ void cell_of_thread(const Level &leve
     if (thread / (N * N * N) < level.groups) work(CoarseCell<N>(level, thread));
 }
 
-/// Calls `work` with every cell of the level, shared by the threads of a block, and waits until all is done.
-template <int N, typename Work> __device__ void cells_of_block(const Level &level, const Work &work) {
-    for (size_t n = threadIdx.x; n < size_t(level.groups) * (N * N * N); n += blockDim.x) work(CoarseCell<N>(level, n));
-    __syncthreads();
-}
-
 template <typename T>
 __device__ void face_residual(const Level &level, const CoarseCell<PATCH> &cell, const T *ghosts, const T *potential,
                               const Factors<T> &factors, T *source, T *error) {
@@ -185,42 +179,70 @@ __device__ void prolong_error(const Level &level, const CoarseCell<F> &cell, con
     fine[cell.place()] += quarter_towards(along_y(z), along_y(z + dz));
 }
 
-/// The arrays of a grid: the twin of cuda.rs.
-template <typename T> struct Grid {
-    T *source, *error, *next;
+/// Groups that a thread has in solve_coarsest, at most.
+constexpr int GROUPS_OF_A_THREAD = 4;
+
+/// A group's neighbours on the grid of one cell: slots, the group's own where there is none, and faces without neighbour.
+struct SixNeighbours {
+    uint32_t slot, beside[FACES], missing;
+
+    __device__ void find(const Level &level, uint32_t g) {
+        const Around around(level, g);
+        slot = level.slots[g];
+        missing = 0;
+#pragma unroll
+        for (int face = 0; face < FACES; face++) {
+            const bool there = around.has(CENTRE, face / 2, face & 1 ? 1 : -1);
+            beside[face] = there ? around.row[face_direction(face)] : slot;
+            missing |= uint32_t(!there) << face;
+        }
+    }
+
+    template <typename T> __device__ T laplacian(const T *error) const {
+        T sides[FACES];
+#pragma unroll
+        for (int face = 0; face < FACES; face++)
+            sides[face] = (missing >> face & 1 ? beyond_factor<T>(1) : T(1)) * error[beside[face]];
+        return (((sides[0] + sides[1]) + (sides[2] + sides[3])) + (sides[4] + sides[5])) - T(6) * error[slot];
+    }
 };
 
-/// Factors of the sweeps on the two coarsest grids, in their order: the twin of cuda.rs.
+/// Factors of the sweeps on the coarsest grid, in their order: the twin of cuda.rs.
 template <typename T> struct CoarsestFactors {
-    Factors<T> before[2], after, coarsest[8];
+    Factors<T> sweeps[8];
 };
 
-/// The V-cycle over the grids of 2^3 and 1 cells a group by one block; the error comes to `two.error`.
+/// All sweeps on the grid of one cell a group by one block, from the residual of the grid of 2^3 cells; the error comes to
+/// `next`.
 template <typename T>
 __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &factors, const T *fine_source,
-                               const T *fine_error, const Grid<T> &two, const Grid<T> &one) {
-    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
-        restrict_residual<2>(level, cell, factors.before[0], fine_source, fine_error, two.source, two.error);
+                               const T *fine_error, T *source, T *error, T *next) {
+    SixNeighbours neighbours[GROUPS_OF_A_THREAD];
+    T right[GROUPS_OF_A_THREAD];
+    const auto each_group = [&](const auto &work) {
+#pragma unroll
+        for (int n = 0; n < GROUPS_OF_A_THREAD; n++) {
+            const uint32_t g = threadIdx.x + n * blockDim.x;
+            if (g < level.groups) work(g, n);
+        }
+        __syncthreads();
+    };
+    each_group([&](uint32_t g, int n) {
+        neighbours[n].find(level, g);
+        const CoarseCell<1> cell(level, g);
+        restrict_residual<1>(level, cell, factors.sweeps[0], fine_source, fine_error, source, error);
+        right[n] = source[cell.place()];
     });
-    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
-        smooth<2>(level, cell, factors.before[1], two.source, two.error, two.next);
-    });
-    cells_of_block<1>(level, [&](const CoarseCell<1> &cell) {
-        restrict_residual<1>(level, cell, factors.coarsest[0], two.source, two.next, one.source, one.error);
-    });
-    T *error = one.error, *next = one.next;
-    for (int n = 1; n < 8; n++) {
-        cells_of_block<1>(level, [&](const CoarseCell<1> &cell) {
-            smooth<1>(level, cell, factors.coarsest[n], one.source, error, next);
+    for (int sweep = 1; sweep < 8; sweep++) {
+        each_group([&](uint32_t, int n) {
+            const SixNeighbours &six = neighbours[n];
+            const T residual = six.laplacian(error) - right[n];
+            next[six.slot] = error[six.slot] + factors.sweeps[sweep].step[__popc(six.missing)] * residual;
         });
         T *swapped = error;
         error = next;
         next = swapped;
     }
-    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) { prolong_error<2>(level, cell, error, two.next); });
-    cells_of_block<2>(level, [&](const CoarseCell<2> &cell) {
-        smooth<2>(level, cell, factors.after, two.source, two.next, two.error);
-    });
 }
 
 #define FINEST(T, suffix)                                                                                              \
@@ -263,8 +285,8 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
 #define COARSEST(T, suffix)                                                                                            \
     extern "C" __global__ void __launch_bounds__(1024)                                                                 \
         solve_coarsest_##suffix(Level level, CoarsestFactors<T> factors, const T *fine_source, const T *fine_error,    \
-                                Grid<T> two, Grid<T> one) {                                                            \
-        solve_coarsest<T>(level, factors, fine_source, fine_error, two, one);                                          \
+                                T *source, T *error, T *next) {                                                        \
+        solve_coarsest<T>(level, factors, fine_source, fine_error, source, error, next);                               \
     }
 #define ALL(T, suffix)                                                                                                 \
     FINEST(T, suffix)                                                                                                  \

@@ -1,9 +1,8 @@
 //! Coarse grids on a GPU: a block a group where the grid of 8³ cells takes part, else a thread a cell.
 
-use super::v_cycle::{AFTER, BEFORE, COARSEST};
-use super::{CoarseGrid, Factors, GRID_WIDTHS};
+use super::v_cycle::COARSEST;
+use super::{CoarseGrid, Factors};
 use crate::device::buffer::Buffer;
-use crate::device::cuda::array::Pointer;
 use crate::device::cuda::{CudaDevice, launch};
 use crate::layout::PATCH;
 use crate::level::cuda::Level;
@@ -85,55 +84,33 @@ pub(super) fn prolong_error<T: Real>(
     }
 }
 
-/// Groups up to which one block takes less time for the two coarsest grids than a launch a sweep (docs/notes-gravity.md).
-const GROUPS_OF_ONE_BLOCK: usize = 1024;
+/// Groups that one block has on the coarsest grid: four a thread.
+const GROUPS_OF_ONE_BLOCK: usize = 4096;
 
-/// The arrays of a grid: the `Grid` of `coarse_correction.cu`.
+/// Factors of the sweeps on the coarsest grid: the `CoarsestFactors` of `coarse_correction.cu`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct DeviceGrid<T> {
-    source: Pointer<T>,
-    error: Pointer<T>,
-    next: Pointer<T>,
-}
+struct CoarsestFactors<T>([Factors<T>; 8]);
 
-/// Factors of the sweeps on the two coarsest grids: the `CoarsestFactors` of `coarse_correction.cu`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct CoarsestFactors<T> {
-    before: [Factors<T>; 2],
-    after: Factors<T>,
-    coarsest: [Factors<T>; 8],
-}
-
-/// The part of a V-cycle on the two coarsest grids in one launch, unless groups are many: whether it is done.
+/// All sweeps on the coarsest grid in one launch, unless groups are too many: whether they are done.
 pub(super) fn solve_coarsest<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
-    four: &[Buffer<T>; 3],
-    two: &mut [Buffer<T>; 3],
-    one: &mut [Buffer<T>; 3],
+    fine: &[Buffer<T>; 3],
+    coarsest: &mut [Buffer<T>; 3],
 ) -> bool {
     if tables.len() > GROUPS_OF_ONE_BLOCK {
         return false;
     }
-    let [width_of_two, width_of_one] = [GRID_WIDTHS[2], GRID_WIDTHS[3]];
-    let factors = CoarsestFactors::<T> {
-        before: BEFORE.map(|weight| Factors::new(width_of_two, weight)),
-        after: Factors::new(width_of_two, AFTER),
-        coarsest: COARSEST.map(|weight| Factors::new(width_of_one, weight)),
-    };
-    let [two, one] = [two, one].map(|[source, error, next]| DeviceGrid {
-        source: source.pointer(),
-        error: error.pointer(),
-        next: next.pointer(),
-    });
+    let factors = CoarsestFactors(COARSEST.map(|weight| Factors::<T>::new(1, weight)));
     let [fine_source, fine_error] =
-        [CoarseGrid::<T>::SOURCE, CoarseGrid::<T>::ERROR].map(|which| four[which].pointer());
+        [CoarseGrid::<T>::SOURCE, CoarseGrid::<T>::ERROR].map(|which| fine[which].pointer());
+    let [source, error, next] = coarsest.each_mut().map(|array| array.pointer());
     // SAFETY: the parameters are the kernel's; the arrays have every slot, checked by the caller.
     unsafe {
         launch!(device, T, "solve_coarsest", 1, 1024, 0;
-            Level::of(device, tables), factors, fine_source, fine_error, two, one);
+            Level::of(device, tables), factors, fine_source, fine_error, source, error, next);
     }
+    coarsest.swap(CoarseGrid::<T>::ERROR, CoarseGrid::<T>::NEXT);
     true
 }

@@ -71,20 +71,58 @@ struct Around {
     }
 };
 
+/// Where the errors in each direction around a group are: the first of a run of cells along the axes without a step, and the
+/// factor of each.
+template <typename T> struct ErrorsAround {
+    size_t first[DIRECTIONS];
+    T factor[DIRECTIONS];
+
+    /// Of group g; a thread a direction. All threads of the block call it.
+    __device__ void find(const Level &level, uint32_t g) {
+        if (threadIdx.x < DIRECTIONS) {
+            const Around around(level, g);
+            const int d = threadIdx.x, steps[3] = {d % 3 - 1, d / 3 % 3 - 1, d / 9 - 1};
+            int towards = CENTRE, place = 0;
+            T product = T(1);
+#pragma unroll
+            for (int axis = 0; axis < 3; axis++) {
+                if (steps[axis] == 0) continue;
+                const bool taken = around.has(towards, axis, steps[axis]);
+                if (taken) towards += steps[axis] * (axis == 0 ? 1 : axis == 1 ? 3 : 9);
+                else product *= beyond_factor<T>(PATCH);
+                // the neighbour's nearest layer, or the group's own last one
+                if (taken != (steps[axis] > 0)) place += (PATCH - 1) * (axis == 0 ? 1 : axis == 1 ? PATCH : PATCH * PATCH);
+            }
+            first[d] = size_t(around.row[towards]) * (PATCH * PATCH * PATCH) + place;
+            factor[d] = product;
+        }
+        __syncthreads();
+    }
+
+    /// The error in cell (x, y, z), each from -1 to PATCH.
+    __device__ T at(const T *error, int x, int y, int z) const {
+        const auto step = [](int c) { return c < 0 ? -1 : c >= PATCH ? 1 : 0; };
+        const int sx = step(x), sy = step(y), sz = step(z), d = CENTRE + sx + 3 * sy + 9 * sz;
+        const int place = (sx ? 0 : x) + (sy ? 0 : y * PATCH) + (sz ? 0 : z * PATCH * PATCH);
+        return factor[d] * error[first[d] + place];
+    }
+};
+
 /// Errors on the ghost layers of all faces before they are interpolated along the faces: [6, 10, 10].
 constexpr int ERROR_SIDE = PATCH + 2;
 constexpr int ERROR_PLANE = ERROR_SIDE * ERROR_SIDE;
 
 /// Fills them from `error`, [slots, 8, 8, 8]. Every thread of a block of FACE_CELLS calls it.
 template <typename T> __device__ void load_ghost_errors(const Level &level, uint32_t g, const T *error, T *planes) {
-    const Around around(level, g);
+    __shared__ ErrorsAround<T> around;
+    around.find(level, g);
     for (int c = threadIdx.x; c < FACES * ERROR_PLANE; c += FACE_CELLS) {
         const int face = c / ERROR_PLANE, axis = face / 2;
         const int a = c % ERROR_SIDE - 1, b = c % ERROR_PLANE / ERROR_SIDE - 1;
         const auto at = [&](int layer) {
-            return axis == 0   ? around.value<PATCH>(error, layer, a, b)
-                   : axis == 1 ? around.value<PATCH>(error, a, layer, b)
-                               : around.value<PATCH>(error, a, b, layer);
+            return axis == 0   ? around.at(error, layer, a, b)
+                   : axis == 1 ? around.at(error, a, layer, b)
+                               : around.at(error, a, b, layer);
         };
         planes[c] = quarter_towards(at(face & 1 ? PATCH : -1), at(face & 1 ? PATCH - 1 : 0));
     }

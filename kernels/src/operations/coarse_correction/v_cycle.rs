@@ -8,8 +8,8 @@ use crate::real::Real;
 
 /// Weights of the sweeps before a coarser grid is used, after it, and on the coarsest grid: Chebyshev's for the errors
 /// that each has to damp (docs/notes-gravity.md).
-pub(super) const BEFORE: [f64; 2] = [0.5759, 2.157];
-pub(super) const AFTER: f64 = 0.9091;
+const BEFORE: [f64; 2] = [0.5759, 2.157];
+const AFTER: f64 = 0.9091;
 pub(super) const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.036, 4.475, 12.72];
 
 /// Brings the errors of other ranks' groups up to date.
@@ -67,9 +67,9 @@ impl<T: Real> VCycle<'_, '_, T> {
         self.sweep(n, AFTER);
     }
 
-    /// Solves the two coarsest grids, if `n` is the finer of them, where one launch takes less time than their sweeps.
+    /// Solves the coarsest grid, if `n` is that, where one launch takes less time than its sweeps.
     fn is_solved_at_once(&mut self, n: usize) -> bool {
-        if GRID_WIDTHS[n] != 2 || self.exchange.is_some() {
+        if n + 1 != GRID_WIDTHS.len() || self.exchange.is_some() {
             return false;
         }
         match self.device {
@@ -77,9 +77,9 @@ impl<T: Real> VCycle<'_, '_, T> {
             #[cfg(feature = "cuda")]
             Device::Cuda(device) => {
                 let tables = self.tables;
-                (1..GRID_WIDTHS.len()).for_each(|n| self.grid(n).check(tables));
-                let [_, four, two, one] = &mut self.grids;
-                super::cuda::solve_coarsest(device, tables, four, two, one)
+                self.pair(n - 1).iter().for_each(|grid| grid.check(tables));
+                let [_, _, fine, coarsest] = &mut self.grids;
+                super::cuda::solve_coarsest(device, tables, fine, coarsest)
             }
         }
     }

@@ -231,18 +231,18 @@ __device__ __forceinline__ void relax_faces(const Level &level, const Relaxation
     solve_faces<A>(sines, inverse, sums, planes, values, &room, potential + size_t(slot) * GROUP_CELLS);
 }
 
-#define FACES_OF(A, T, suffix, blocks)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(FACE_CELLS, blocks)                                                   \
+#define FACES_OF(A, T, suffix, starts, relaxes)                                                                        \
+    extern "C" __global__ void __launch_bounds__(FACE_CELLS, starts)                                                   \
         start_faces_##suffix(Level level, GhostRequest<T> request, PoissonSource<T> source, double h, T *own,          \
                              T *potential, const T *inverse, Sines<T> sines) {                                         \
         start_faces<A, T>(level, request, source, h, own, potential, inverse, sines);                                  \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(FACE_CELLS, blocks)                                                   \
+    extern "C" __global__ void __launch_bounds__(FACE_CELLS, relaxes)                                                  \
         relax_faces_##suffix(Level level, Relaxation<T> relaxation, const T *own, T *ghosts, T *potential,             \
                              const T *inverse, Sines<T> sines) {                                                       \
         relax_faces<A, T>(level, relaxation, own, ghosts, potential, inverse, sines);                                  \
     }
-FACES_OF(Fast, float, f32, 4)
-FACES_OF(Fast, double, f64, 2)
-FACES_OF(Exact, float, exact_f32, 4)
-FACES_OF(Exact, double, exact_f64, 2)
+FACES_OF(Fast, float, f32, 4, 6)
+FACES_OF(Fast, double, f64, 2, 2)
+FACES_OF(Exact, float, exact_f32, 4, 4)
+FACES_OF(Exact, double, exact_f64, 2, 2)
