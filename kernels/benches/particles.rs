@@ -50,6 +50,7 @@ impl Case {
             root_slots: slots.clone().into(),
             children: vec![u32::MAX; 8 * GROUPS].into(),
             numbers: slots.clone().into(),
+            buffers: vec![0; GROUPS].into(),
             first: vec![0, GROUPS as u32].into(),
         };
         let columns: [Vec<u32>; COLUMNS] = std::array::from_fn(|column| match column {

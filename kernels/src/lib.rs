@@ -46,7 +46,7 @@ pub use level::{
     face_boundary,
     face_boundary::FaceBoundary,
     ghosts,
-    group_locator::GroupLocator,
+    group_locator::{GroupLocator, buffer_sides},
     level_topology,
     level_topology::{LevelTopology, Parity},
     report::GroupReport,

@@ -2,7 +2,7 @@
 
 use crate::layout::{DIRECTIONS, FACES, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use crate::level::face_boundary::FaceBoundary;
-use crate::level::group_locator::GroupLocator;
+use crate::level::group_locator::{GroupLocator, buffer_sides};
 use crate::level::level_topology::{LevelTopology, NONE};
 use crate::real::Real;
 
@@ -83,7 +83,7 @@ impl Mesh {
 
     /// The slot of the group at `coordinate`, components across a boundary that is not periodic dropped; [`NONE`] if
     /// there is none.
-    fn slot(&self, level: usize, from: [i32; 3], step: [i32; 3]) -> u32 {
+    pub(crate) fn slot(&self, level: usize, from: [i32; 3], step: [i32; 3]) -> u32 {
         let wrapped: [i32; 3] = std::array::from_fn(|a| {
             let n = self.root[a] << level;
             let c = from[a] + step[a];
@@ -118,6 +118,7 @@ impl Mesh {
             root_slots: self.levels[0].iter().map(|&c| group(0, c)).collect(),
             children: children.map(|(level, c)| group(level, c)).collect(),
             numbers: (0..self.group_count() as u32).collect(),
+            buffers: groups().map(|(level, c)| buffer_sides(|step| self.slot(level, c, step) == NONE)).collect(),
             first: first.collect(),
         }
     }

@@ -30,19 +30,6 @@ struct Cloud {
     }
 };
 
-/// The same mass in the cells of a level that is coarser by so many.
-INLINE Cloud on_coarser(const Cloud &cloud, int levels) {
-    Cloud coarse = cloud;
-    coarse.cell = cloud.cell >> levels;
-    const int first = (int(cloud.cell) + cloud.lower) >> levels, last = (int(cloud.cell) + cloud.lower + 1) >> levels;
-    if (first == last) {
-        coarse.weights[0] = cloud.weights[0] + cloud.weights[1];
-        coarse.weights[1] = 0;
-    }
-    coarse.lower = first - int(coarse.cell);
-    return coarse;
-}
-
 struct WideCloud {
     uint32_t cell;
     uint32_t weights[3];

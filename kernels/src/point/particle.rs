@@ -128,16 +128,6 @@ impl Cloud {
         let upper = ((above + (1 << (31 - bits))) >> (32 - bits)) as u32;
         Self { cell, lower: if within < HALF { -1 } else { 0 }, weights: [(1 << bits) - upper, upper] }
     }
-
-    /// The same mass in the cells of a level that is coarser by so many.
-    #[inline(always)]
-    pub fn on_coarser(self, levels: u32) -> Self {
-        let Self { weights: [below, above], .. } = self;
-        let cell = self.cell >> levels;
-        let [first, last] = [self.lower, self.lower + 1].map(|step| (self.cell as i32 + step) >> levels);
-        let weights = if first == last { [below + above, 0] } else { [below, above] };
-        Self { cell, lower: first - cell as i32, weights }
-    }
 }
 
 /// The cells of a level that share the mass of a particle of the next coarser one along an axis, whose cloud is twice as wide.
@@ -210,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_weighs_the_same_on_all_levels() {
+    fn a_cloud_weighs_the_same_on_the_next_finer_level() {
         for (n, bits) in (0..1000u32).flat_map(|n| [(n, WEIGHT_BITS), (n, 9)]) {
             let position = n.wrapping_mul(0x9E37_79B9);
             let cells = 48;
@@ -227,16 +217,6 @@ mod tests {
                     _ => 0,
                 };
                 assert_eq!(halves(2 * cell) + halves(2 * cell + 1), of(cell), "{position} {cell}");
-            }
-            for levels in 0..3 {
-                let coarse = own.on_coarser(levels);
-                assert_eq!(coarse.cell, own.cell >> levels);
-                assert!(matches!(coarse.lower, -1 | 0));
-                for i in 0..2 {
-                    let cell = (coarse.cell as i32 + coarse.lower + i) << levels;
-                    let fine: u32 = (cell..cell + (1 << levels)).map(of).sum();
-                    assert_eq!(coarse.weights[i as usize], fine, "{position} {levels}");
-                }
             }
         }
     }

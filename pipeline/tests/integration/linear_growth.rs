@@ -187,6 +187,14 @@ fn dark_matter_alone() {
     growth_of_particles(false, 0, parameters(), &[(Species::DarkMatter, 0.01)]);
 }
 
+/// A cold lattice of particles in a ball refined twice, of which the faces of two levels cut the waves.
+#[test]
+fn dark_matter_in_a_ball_refined_twice() {
+    let refine = vec![Criterion::InsideBall { center: [0.5 * BOX_MPC_H; 3], radius: 0.1 * BOX_MPC_H, level: 2 }];
+    let parameters = RunParameters { max_level: 2, refine, ..long_steps() };
+    growth_of_particles(false, 0, parameters, &[(Species::DarkMatter, 0.05)]);
+}
+
 /// All of the box refined once, with a particle for each of the finer cells: a sparser cold lattice would not answer to waves.
 #[test]
 fn two_species_on_a_refined_grid() {

@@ -1,10 +1,10 @@
 //! Mass that a rank's particles leave in cells of other ranks' groups: which cells, and the messages that bring it to their
 //! owners.
 //!
-//! A level takes the mass of particles in its groups, in coarser groups beside these, and in all finer ones. So a rank leaves
-//! mass around its own groups of the level, where others refine its groups of the coarser level, and in the groups that hold
-//! its finer ones, however much coarser. Those exist, as groups are properly nested, and their owners are told. Weights are
-//! integers: owners add what comes in any order.
+//! A level takes the mass of its particles, of those of the next coarser level in and beside its groups, and of all finer ones.
+//! So a rank leaves mass around its own groups of the level, where others refine its groups of the coarser level, and in the
+//! groups that hold its finer ones, however much coarser. Those exist, as groups are properly nested, and their owners are told.
+//! Weights are integers: owners add what comes in any order.
 
 use crate::mesh::stencil::CellBox;
 use crate::mesh::{Key, Octree};

@@ -1,17 +1,18 @@
 //! Particles that change hands between ranks.
 //!
-//! A particle belongs to the owner of the finest group that contains it. A rank knows the groups around its own, and sends a
-//! particle to the owner of the finest one of these. That one may know of a finer group, and sends it on.
+//! A particle belongs to the owner of its home group ([`GroupLocator::home`]). A rank knows the groups around its own, and sends
+//! a particle to the owner of the finest one of these. That one may know of a finer group, or that the particle is in a buffer
+//! and so in the parent's group, and sends it on.
 
 use crate::dark_matter::{Deposits, HostParticles};
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
-use comove_kernels::layout::OCTANTS;
+use comove_kernels::layout::{OCTANTS, direction};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::particles::{self, COLUMNS, Particles};
-use comove_kernels::{Device, GroupLocator, KernelError};
+use comove_kernels::{Device, GroupLocator, KernelError, buffer_sides};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -115,7 +116,8 @@ pub(crate) fn gather(
     tree.map(|tree| HostParticles::of_columns(particles.particle_mass, gathered).in_file_order(tree))
 }
 
-/// Sends particles on until all are with their owners: collective. Those that have come, in any order.
+/// Sends particles on until all are with their owners: collective. Those that have come, in any order. One whose home turns out
+/// to be coarser than `least` stays with the owner of the group of that level that contains it, and waits for the coarser level.
 fn route(
     communicator: &Communicator,
     owners: &Owners,
@@ -125,12 +127,11 @@ fn route(
 ) -> HostColumns {
     let mut own = HostColumns::default();
     let mut travelling = Vec::new();
-    let most = locator.levels() - 1;
-    let mut sort_out = |rows: &mut dyn Iterator<Item = Row>, travelling: &mut Vec<(usize, Row)>| {
+    let mut sort_out = |rows: &mut dyn Iterator<Item = Row>, has_come: bool, travelling: &mut Vec<(usize, Row)>| {
         for row in rows {
             let position = [row[0], row[1], row[2]];
-            let (group, level) = locator.finest(position, most);
-            if locator.is_foreign(group) {
+            let (group, level) = locator.home(position);
+            if locator.is_foreign(group) && !(has_come && level < least) {
                 let level = level.max(least);
                 travelling.push((owners.of(key_at(locator.root, position, level)), row));
             } else {
@@ -139,7 +140,7 @@ fn route(
         }
     };
     let count = columns[0].len();
-    sort_out(&mut (0..count).map(|n| std::array::from_fn(|c| columns[c][n])), &mut travelling);
+    sort_out(&mut (0..count).map(|n| std::array::from_fn(|c| columns[c][n])), false, &mut travelling);
     while communicator.any(!travelling.is_empty()) {
         let mut messages = vec![Vec::<u8>::new(); communicator.size()];
         for (rank, row) in travelling.drain(travelling.len().saturating_sub(AT_A_TIME)..) {
@@ -148,7 +149,7 @@ fn route(
         }
         for message in communicator.exchange(messages) {
             let rows: Vec<Row> = bytemuck::pod_collect_to_vec(&message);
-            sort_out(&mut rows.into_iter(), &mut travelling);
+            sort_out(&mut rows.into_iter(), true, &mut travelling);
         }
     }
     own
@@ -190,6 +191,20 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
             children[parent as usize * OCTANTS + key.octant()] = node;
         }
     }
+    let mut buffers = vec![0; end];
+    for tables in &mesh.tables {
+        let sides_of = |g: usize| buffer_sides(|[x, y, z]| tables.row(g)[direction(x, y, z)] == NONE);
+        tables.slots.iter().enumerate().for_each(|(g, &slot)| buffers[slot as usize] = sides_of(g));
+    }
+    // a rank knows the neighbours of all children of its own groups
+    for group in (1..levels).flat_map(|level| share.known.level(level)) {
+        let level = usize::from(group.key.level);
+        if group.key.parent().is_some_and(|parent| mesh.tree.find(parent).is_some()) {
+            let is_missing = |key: Key| !nodes[level].contains_key(&key);
+            let sides = buffer_sides(|step| mesh.tree.neighbour(group.key, step).is_some_and(is_missing));
+            buffers[nodes[level][&group.key] as usize] = sides;
+        }
+    }
     let (mut numbers, mut first) = (vec![0; end], vec![1]);
     for level in &mesh.slots {
         let before = first[first.len() - 1];
@@ -206,6 +221,7 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
         root_slots: places.map(|c| nodes[0].get(&Key::new(0, c)).copied().unwrap_or(unknown)).collect(),
         children: children.into(),
         numbers: numbers.into(),
+        buffers: buffers.into(),
         first: first.into(),
     }
 }

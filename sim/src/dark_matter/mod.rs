@@ -1,7 +1,8 @@
 //! Dark matter: collisionless particles on the levels of the octree.
 //!
-//! A particle belongs to the finest level that has a group where it is. It takes that level's steps: half a drift, the kick
-//! with the potential that the gas is kicked with, half a drift. It changes levels where both have arrived at one time.
+//! A particle belongs to the finest level that has a group where it is, but within one coarse cell inside a face between levels
+//! to the coarser one. It takes that level's steps: half a drift, the kick with the potential that the gas is kicked with, half a
+//! drift. It changes levels where both have arrived at one time.
 //! A level sees particles of other levels where they are at its own time, on straight lines.
 
 mod deposits;

@@ -3,9 +3,9 @@
 use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::flux_planes::FluxTables;
 use crate::mesh::{Key, Octree};
-use comove_kernels::layout::{FACES, GROUP, OCTANTS, cell_coordinate};
+use comove_kernels::layout::{FACES, GROUP, OCTANTS, cell_coordinate, direction};
 use comove_kernels::level_topology::NONE;
-use comove_kernels::{DeviceTable, FaceBoundary, GroupLocator, LevelTopology};
+use comove_kernels::{DeviceTable, FaceBoundary, GroupLocator, LevelTopology, buffer_sides};
 
 /// An octree, the slots of its groups, and the tables that follow from both. Groups sit in slots of the pools; a group keeps
 /// its slot as long as it exists.
@@ -61,13 +61,15 @@ impl Mesh {
     /// What particles of a rank that is alone look up, in pools of `capacity` slots.
     pub(crate) fn locator(&self, capacity: usize) -> GroupLocator {
         let mut children = vec![NONE; capacity * OCTANTS];
-        let mut numbers = vec![NONE; capacity];
+        let (mut numbers, mut buffers) = (vec![NONE; capacity], vec![0; capacity]);
         let mut first = vec![0];
         for tables in &self.tables {
             let before = first[first.len() - 1];
             for (g, &slot) in tables.slots.iter().enumerate() {
                 children[slot as usize * OCTANTS..][..OCTANTS].copy_from_slice(tables.children_of(g));
                 numbers[slot as usize] = before + g as u32;
+                let row = tables.row(g);
+                buffers[slot as usize] = buffer_sides(|[x, y, z]| row[direction(x, y, z)] == NONE);
             }
             first.push(before + tables.len() as u32);
         }
@@ -77,6 +79,7 @@ impl Mesh {
             root_slots: self.root_slots.clone(),
             children: children.into(),
             numbers: numbers.into(),
+            buffers: buffers.into(),
             first: first.into(),
         }
     }

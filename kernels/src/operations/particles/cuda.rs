@@ -26,6 +26,7 @@ pub(super) struct Locator {
     root_slots: Pointer<u32>,
     children: Pointer<u32>,
     numbers: Pointer<u32>,
+    buffers: Pointer<u32>,
 }
 
 impl Locator {
@@ -36,6 +37,7 @@ impl Locator {
             root_slots: locator.root_slots.on(device),
             children: locator.children.on(device),
             numbers: locator.numbers.on(device),
+            buffers: locator.buffers.on(device),
         }
     }
 }
@@ -94,11 +96,12 @@ pub(super) fn deposit(
         let drift = Drift { factors: *factors };
         // SAFETY: as above.
         unsafe {
-            match own.checked_sub(level) {
-                Some(finer) => launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, finer as i32, columns, drift, unit, mass.pointer(), overflow.pointer()),
-                None => launch!(device, f32, "deposit_coarser_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer()),
+            if *own >= level {
+                launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
+                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
+            } else {
+                launch!(device, f32, "deposit_coarser_particles", columns.blocks(), THREADS, 0;
+                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
             }
         }
     }

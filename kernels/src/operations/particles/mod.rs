@@ -152,7 +152,7 @@ pub fn drift(device: &Device, particles: &mut Particles, range: Range<usize>, fa
 pub struct Part {
     /// Which they are.
     pub range: Range<usize>,
-    /// Their level: their mass fills a cube of one of its cells.
+    /// Their level.
     pub level: usize,
     /// How far they are from the time at which they are wanted: factors as of [`drift`], zero for those at that time.
     pub factors: [f64; 3],
@@ -160,8 +160,7 @@ pub struct Part {
 
 /// Shares the particles' mass among the cells of a level (cloud in cell): `mass`, `[slots, 16, 16, 16]`, is overwritten in the
 /// level's slots with the sum of weights, of which a particle of class 0 has [`WeightUnit::whole`]. Each particle is a cube of
-/// one cell of its own level on all levels, so that a refined cell has the sum of its finer ones. What falls on cells that the
-/// level does not have is left out.
+/// one cell of the level, or of its own level where that is coarser. What falls on cells that the level does not have is left out.
 ///
 /// * `tables`: of level `level`
 /// * `parts`: all particles in the level's groups and in cells beside them; of levels no coarser than the next coarser one
@@ -251,8 +250,8 @@ pub fn kick<T: Real>(
     }
 }
 
-/// Sorts the particles from number `first` on by the groups that they are in, of levels from `from` on; one that has left
-/// these levels goes to the end of level `from`. Returns the number of the first particle of each of these levels, and behind
+/// Sorts the particles from number `first` on by their home groups ([`GroupLocator::home`]), of levels from `from` on; one that has
+/// left these levels goes to the end of level `from`. Returns the number of the first particle of each of these levels, and behind
 /// them that of all.
 ///
 /// # Panics

@@ -66,14 +66,12 @@ template <int N> struct Around : Neighbourhood {
     int lower[3]; // the first of the cells, counted from the group's first one
     uint32_t weights[3][N];
 
-    /// Of a particle of a level finer by so many.
-    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3], int finer = 0,
-                      int bits = WEIGHT_BITS)
+    __device__ Around(const GroupLocator &locator, int level, const uint32_t (&position)[3], int bits = WEIGHT_BITS)
         : Neighbourhood{locator, level} {
         static_assert(N == 2);
 #pragma unroll
         for (int axis = 0; axis < 3; axis++) {
-            const Cloud cloud = on_coarser(Cloud(position[axis], locator.cells(axis, level + finer), bits), finer);
+            const Cloud cloud(position[axis], locator.cells(axis, level), bits);
             place(axis, cloud.cell, cloud.lower, cloud.weights);
         }
         own = locator.slot(level, group);
@@ -98,7 +96,6 @@ template <int N> struct Around : Neighbourhood {
             const int i = corner % N, j = corner / N % N, k = corner / (N * N);
             const unsigned long long weight =
                 (unsigned long long)(weights[0][i]) * scale * weights[1][j] * weights[2][k];
-            // most are, of a particle of a much finer level
             if (weight == 0) continue;
             const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
             const uint32_t slot = beside(groups_from(x), groups_from(y), groups_from(z));
@@ -125,7 +122,7 @@ __device__ inline void position_after(const Columns &particles, size_t n, const 
     }
 }
 
-extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, int finer, Columns particles,
+extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level, Columns particles,
                                                  Drift drift, WeightUnit unit, unsigned long long *mass,
                                                  unsigned long long *overflow) {
     const size_t n = particle();
@@ -133,7 +130,7 @@ extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level
     uint32_t position[3];
     position_after(particles, n, drift, position);
     const uint32_t scale = unit.of_class[particles.mass_class(n)];
-    Around<2>(locator, level, position, finer, unit.bits).deposit(scale, mass, overflow);
+    Around<2>(locator, level, position, unit.bits).deposit(scale, mass, overflow);
 }
 
 extern "C" __global__ void deposit_coarser_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
@@ -264,7 +261,7 @@ extern "C" __global__ void count_particles_f32(GroupLocator locator, int finest,
     if (n < particles.count) {
         const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
         int level = finest;
-        const uint32_t home = locator.numbers[locator.finest(position, level)];
+        const uint32_t home = locator.numbers[locator.home(position, level)];
         number = (home < lowest ? last_of_from : home) - lowest;
         numbers[n] = number;
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::{GROUP, PATCH};
+use crate::layout::{GROUP, PATCH, cell_coordinate};
 use crate::level::level_topology::NONE;
 use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, mass_of_class};
 use crate::testing::{Mesh, Noise, with_gpu};
@@ -103,13 +103,13 @@ fn mass_in_cells_is_that_of_clouds() {
 }
 
 #[test]
-fn a_refined_cell_has_the_mass_of_its_finer_ones() {
-    refined_cells_agree(0);
-    refined_cells_agree(5);
+fn leaf_cells_have_all_mass() {
+    leaves_have_all_mass(0);
+    leaves_have_all_mass(5);
 }
 
 /// * `heaviest`: class of the heaviest particles
-fn refined_cells_agree(heaviest: usize) {
+fn leaves_have_all_mass(heaviest: usize) {
     let device = Device::cpu(2).unwrap();
     let (unit, mut overflow) = (WeightUnit::for_heaviest(heaviest), Overflow::none(&device).unwrap());
     // none of the finest beside the root
@@ -127,25 +127,19 @@ fn refined_cells_agree(heaviest: usize) {
             let to = (&mut mass, &mut overflow);
             deposit(&device, &locator, (level, &mesh.tables(level)), &on_device, &parts, unit, to);
         }
-        let mut refined = 0;
-        for level in 1..LEVELS {
-            for group in &mesh.levels[level] {
-                let slot = |level: usize, group: [i32; 3]| locator.slot(level, group.map(|c| c as u32)) as usize;
-                let (own, parent) = (slot(level, *group), slot(level - 1, group.map(|c| c / 2)));
-                for c in 0..GROUP_CELLS / 8 {
-                    let at = [c % PATCH, c / PATCH % PATCH, c / (PATCH * PATCH)];
-                    let fine = |n: usize| {
-                        let [i, j, k] = std::array::from_fn(|a| 2 * at[a] + (n >> a & 1));
-                        mass.host()[own * GROUP_CELLS + crate::layout::cell(i, j, k)]
-                    };
-                    let [i, j, k] = std::array::from_fn(|a| at[a] + PATCH * (group[a] as usize % 2));
-                    let coarse = mass.host()[parent * GROUP_CELLS + crate::layout::cell(i, j, k)];
-                    assert_eq!(coarse, (0..8).map(fine).sum::<u64>(), "level {level} {group:?} {at:?}");
-                    refined += coarse;
+        let mut in_leaves = 0;
+        for (level, group) in (0..LEVELS).flat_map(|level| mesh.levels[level].iter().map(move |group| (level, group))) {
+            let slot = locator.slot(level, group.map(|c| c as u32)) as usize;
+            for c in 0..GROUP_CELLS {
+                let at = cell_coordinate(c);
+                let patch = std::array::from_fn(|a| 2 * group[a] as u32 + (at[a] / PATCH) as u32);
+                if level + 1 == LEVELS || locator.slot(level + 1, patch) == NONE {
+                    in_leaves += mass.host()[slot * GROUP_CELLS + c];
                 }
             }
         }
-        assert!(refined > 0);
+        let all = (0..count).map(|n| unit.of(of_upper_half(on_device.columns[7].host()[n]))).sum::<u64>();
+        assert_eq!(in_leaves, all * unit.whole());
     }
 }
 
@@ -365,7 +359,7 @@ fn sorted_particles_are_at_home_and_whole() {
         assert_eq!(in_place(&on_device) > 15_000, factor == 1e5);
         let number = |n: usize| {
             let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
-            locator.numbers[locator.finest(position, LEVELS - 1).0 as usize]
+            locator.numbers[locator.home(position).0 as usize]
         };
         assert!((1..20_000).all(|n| number(n - 1) <= number(n)));
         for level in 0..LEVELS {
@@ -386,7 +380,7 @@ fn sorted_particles_are_at_home_and_whole() {
     assert_eq!((again.len(), again[0], again[2]), (3, first, 20_000));
     let level = |n: usize| {
         let position = [0, 1, 2].map(|a| on_device.columns[a].host()[n]);
-        locator.finest(position, LEVELS - 1).1
+        locator.home(position).1
     };
     assert!((again[0]..again[1]).all(|n| level(n) <= 1) && (again[1]..again[2]).all(|n| level(n) == 2));
     assert!((again[0]..again[1]).any(|n| level(n) == 0));

@@ -76,11 +76,11 @@ pub(super) struct Clouds {
 impl Clouds {
     pub(super) const NONE: Self = Self { lower: [[0; BATCH]; 3], upper: [[0; BATCH]; 3] };
 
-    /// Finds those of some particles, at most [`BATCH`], of a level finer by so many than one of so many cells, on this one.
+    /// Finds those of some particles, at most [`BATCH`], on a level of so many cells.
     ///
     /// * `bits`: of the weights
     #[inline(always)]
-    pub(super) fn find(&mut self, at: &At<'_>, range: Range<usize>, cells: [u32; 3], finer: u32, bits: u32) {
+    pub(super) fn find(&mut self, at: &At<'_>, range: Range<usize>, cells: [u32; 3], bits: u32) {
         for axis in 0..3 {
             let (lower, upper) = (&mut self.lower[axis][..range.len()], &mut self.upper[axis][..range.len()]);
             lower.copy_from_slice(&at.columns[axis][range.clone()]);
@@ -89,13 +89,7 @@ impl Clouds {
             }
             let both = lower.iter_mut().zip(upper);
             let lower_and_upper = |cloud: Cloud| (cloud.cell.wrapping_add_signed(cloud.lower), cloud.weights[1]);
-            if finer == 0 {
-                both.for_each(|(x, upper)| (*x, *upper) = lower_and_upper(Cloud::with_bits(*x, cells[axis], bits)));
-            } else {
-                both.for_each(|(x, upper)| {
-                    (*x, *upper) = lower_and_upper(Cloud::with_bits(*x, cells[axis] << finer, bits).on_coarser(finer));
-                });
-            }
+            both.for_each(|(x, upper)| (*x, *upper) = lower_and_upper(Cloud::with_bits(*x, cells[axis], bits)));
         }
     }
 

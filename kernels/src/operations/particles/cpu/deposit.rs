@@ -49,23 +49,10 @@ pub(in super::super) fn deposit(
                 let first = range.start + chunk * length;
                 let range = first..range.end.min(first + length);
                 let others = LastNeighbours::new(locator, level);
-                match own.checked_sub(level) {
-                    Some(finer) => {
-                        let finer = finer as u32;
-                        isa.run(Deposit {
-                            locator,
-                            level,
-                            finer,
-                            at,
-                            upper_half,
-                            unit,
-                            range,
-                            mass: &mass,
-                            weights,
-                            others,
-                        });
-                    }
-                    None => deposit_coarser(locator.cells(level), (at, upper_half), unit, range, &mass, others),
+                if *own >= level {
+                    isa.run(Deposit { locator, level, at, upper_half, unit, range, mass: &mass, weights, others });
+                } else {
+                    deposit_coarser(locator.cells(level), (at, upper_half), unit, range, &mass, others);
                 }
             },
         );
@@ -103,8 +90,6 @@ fn add_weight(mass: &mut [u64], offset: usize, weight: u64) -> Option<usize> {
 struct Deposit<'a> {
     locator: &'a GroupLocator,
     level: usize,
-    /// By how many levels they are finer.
-    finer: u32,
     at: At<'a>,
     /// Upper halves of identities.
     upper_half: &'a [u32],
@@ -125,7 +110,7 @@ impl Kernel for Deposit<'_> {
         let (mut clouds, mut tile, mut next_look) = (Clouds::NONE, Tile::default(), 0);
         for first in self.range.clone().step_by(BATCH) {
             let batch = first..self.range.end.min(first + BATCH);
-            clouds.find(&self.at, batch.clone(), cells, self.finer, self.unit.bits());
+            clouds.find(&self.at, batch.clone(), cells, self.unit.bits());
             for n in batch {
                 let lower = clouds.lower(n - first);
                 let mut place = tile.find(lower).or_else(|| tile.find_across(lower));
@@ -150,7 +135,7 @@ impl Kernel for Deposit<'_> {
     }
 }
 
-/// The mass of some particles of the next coarser level: few of them are near the level.
+/// The mass of some particles of the next coarser level: those beside its faces.
 fn deposit_coarser(
     cells: [u32; 3],
     (at, upper_half): (At<'_>, &[u32]),

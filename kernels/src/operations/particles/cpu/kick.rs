@@ -97,7 +97,7 @@ impl<T: Real> Kernel for Kick<'_, T> {
         let mut changes = [[T::zero(); 4]; BATCH];
         for first in self.range.clone().step_by(BATCH) {
             let batch = first..self.range.end.min(first + BATCH);
-            clouds.find(&self.at, batch.clone(), cells, 0, WEIGHT_BITS);
+            clouds.find(&self.at, batch.clone(), cells, WEIGHT_BITS);
             find_weights(&clouds, &mut weights);
             for n in batch.clone() {
                 let lower = clouds.lower(n - first);

@@ -50,24 +50,26 @@ fn find_numbers(
 ) -> Vec<u32> {
     let mut counts = vec![0; groups];
     let Some(first) = x.first() else { return counts };
-    let mut home = locator.leaf([*first, y[0], z[0]]);
-    let (mut number, mut at_home, mut last_slot) = (number_in(home.slot), 0, home.slot);
+    let position = [*first, y[0], z[0]];
+    let home = locator.home(position);
+    let mut region = locator.home_region(home, position);
+    let (mut number, mut at_home, mut last_slot) = (number_in(home.0), 0, home.0);
     for n in 0..numbers.len() {
         let position = [x[n], y[n], z[n]];
-        if home.contains(position) {
+        if region.contains(position) {
             numbers[n] = number;
             at_home += 1;
             continue;
         }
-        let leaf = locator.leaf(position);
-        numbers[n] = number_in(leaf.slot);
+        let home = locator.home(position);
+        numbers[n] = number_in(home.0);
         counts[numbers[n] as usize] += 1;
-        // two that are not at home: another group's particles begin
-        if leaf.slot == last_slot {
+        // two that are elsewhere: another group's particles begin
+        if home.0 == last_slot && numbers[n] != number {
             counts[number as usize] += std::mem::take(&mut at_home);
-            (home, number) = (leaf, numbers[n]);
+            (region, number) = (locator.home_region(home, position), numbers[n]);
         }
-        last_slot = leaf.slot;
+        last_slot = home.0;
     }
     counts[number as usize] += at_home;
     counts

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(super) fn foreign(locator: &GroupLocator, particles: &Particles, range: Range<usize>, from: usize) -> Vec<u32> {
     let [x, y, z] = [0, 1, 2].map(|axis| particles.columns[axis].host());
-    let finest = locator.levels() - 1;
     let of_block = |block: usize| {
         let first = range.start + block * BLOCK;
         let leaves = |n: &usize| {
-            let (slot, level) = locator.finest([x[*n], y[*n], z[*n]], finest);
+            let (slot, level) = locator.home([x[*n], y[*n], z[*n]]);
             level >= from && locator.is_foreign(slot)
         };
         (first..range.end.min(first + BLOCK)).filter(leaves).map(|n| n as u32).collect::<Vec<u32>>()
@@ -23,10 +22,10 @@ pub(super) fn foreign(locator: &GroupLocator, particles: &Particles, range: Rang
 
 pub(super) fn count_in_groups(locator: &GroupLocator, particles: &Particles) -> Vec<u32> {
     let [x, y, z] = [0, 1, 2].map(|axis| particles.columns[axis].host());
-    let (finest, lowest) = (locator.levels() - 1, locator.first[0]);
+    let lowest = locator.first[0];
     let counts: Vec<AtomicU32> = (lowest..locator.groups() as u32).map(|_| AtomicU32::new(0)).collect();
     (0..particles.len()).into_par_iter().with_min_len(BLOCK).for_each(|n| {
-        let (slot, _) = locator.finest([x[n], y[n], z[n]], finest);
+        let (slot, _) = locator.home([x[n], y[n], z[n]]);
         if let Some(number) = locator.numbers[slot as usize].checked_sub(lowest) {
             counts[number as usize].fetch_add(1, Ordering::Relaxed);
         }

@@ -17,7 +17,7 @@ extern "C" __global__ void list_foreign_f32(GroupLocator locator, int finest, Co
     if (n >= particles.count) return;
     const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
     int level = finest;
-    const uint32_t slot = locator.finest(position, level);
+    const uint32_t slot = locator.home(position, level);
     if (level >= from && locator.numbers[slot] == 0) list[atomicAdd(found, 1u)] = uint32_t(n);
 }
 
@@ -26,7 +26,7 @@ extern "C" __global__ void count_in_groups_f32(GroupLocator locator, int finest,
     const size_t n = particle();
     if (n >= particles.count) return;
     const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
-    const uint32_t number = locator.numbers[locator.finest(position, finest)];
+    const uint32_t number = locator.numbers[locator.home(position, finest)];
     if (number >= lowest) atomicAdd(counts + (number - lowest), 1u);
 }
 

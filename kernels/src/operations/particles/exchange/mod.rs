@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::level::group_locator::GroupLocator;
 use std::ops::Range;
 
-/// The particles of a range that are in groups of other ranks, of levels from `from` on: their numbers, rising.
+/// The particles of a range whose home groups are other ranks', of levels from `from` on: their numbers, rising.
 ///
 /// # Panics
 /// If there are not so many particles.
@@ -32,7 +32,7 @@ pub fn foreign(
     }
 }
 
-/// How many particles there are in each group, in the order of the groups' numbers.
+/// How many particles are at home in each group, in the order of the groups' numbers.
 pub fn count_in_groups(device: &Device, locator: &GroupLocator, particles: &Particles) -> Vec<u32> {
     match device {
         Device::Cpu(cpu) => cpu.install(|| cpu::count_in_groups(locator, particles)),

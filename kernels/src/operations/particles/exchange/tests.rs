@@ -36,7 +36,7 @@ fn found(device: &Device) -> Vec<u64> {
     let mut particles = Particles::from_host(device, columns.clone()).unwrap();
     let all = foreign(device, &locator, &particles, 0..20_000, 0);
     let finest = foreign(device, &locator, &particles, 5_000..20_000, 1);
-    let home = |n: usize| locator.finest([0, 1, 2].map(|axis| columns[axis][n]), 1);
+    let home = |n: usize| locator.home([0, 1, 2].map(|axis| columns[axis][n]));
     let expected = |range: Range<usize>, from: usize| {
         let leaves = |n: &usize| home(*n).1 >= from && home(*n).0 % 3 == 0;
         range.filter(leaves).map(|n| n as u32).collect::<Vec<u32>>()
