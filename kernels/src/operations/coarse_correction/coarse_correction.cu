@@ -26,28 +26,42 @@ template <int N, typename Work> __device__ void cell_of_thread(const Level &leve
     if (thread / (N * N * N) < level.groups) work(CoarseCell<N>(level, thread));
 }
 
+/// To the grid of 8^3 cells: one block a group, which finds the jumps of all faces first.
 template <typename T>
-__device__ void face_residual(const Level &level, const CoarseCell<PATCH> &cell, const T *ghosts, const T *potential,
-                              const Factors<T> &factors, T *source, T *error) {
-    constexpr int N = PATCH;
-    const Around around(level, cell.g);
-    const int at[3] = {cell.x, cell.y, cell.z};
-    T sum = T(0);
-#pragma unroll
-    for (int face = 0; face < FACES; face++) {
-        const int axis = face / 2, upper = face & 1;
-        if (at[axis] != (upper ? N - 1 : 0) || !around.has(CENTRE, axis, upper ? 1 : -1)) continue;
-        const size_t neighbour = around.row[face_direction(face)];
-        const T *cells = potential + neighbour * GROUP_CELLS + (face ^ 1) * FACE_CELLS;
-        const T *held = ghosts + size_t(cell.g) * GHOST_CELLS + face * FACE_CELLS;
-        const int m = 2 * at[first_axis(axis)], n = 2 * at[second_axis(axis)];
-        const auto jump = [&](int m, int n) { return held[n * GROUP + m] - cells[n * GROUP + m]; };
-        const T lower = jump(m, n) + jump(m + 1, n);
-        const T upper_row = jump(m, n + 1) + jump(m + 1, n + 1);
-        sum += T(0.5) * (lower + upper_row);
+__device__ void face_residual(const Level &level, const T *ghosts, const T *potential, const Factors<T> &factors, T *source,
+                              T *error) {
+    constexpr int N = PATCH, COARSE_FACE = N * N;
+    __shared__ T jumps[FACES * COARSE_FACE];
+    const uint32_t g = blockIdx.x;
+    const Around around(level, g);
+    for (int c = threadIdx.x; c < FACES * COARSE_FACE; c += blockDim.x) {
+        const int face = c / COARSE_FACE, first = 2 * (c / N % N) * GROUP + 2 * (c % N);
+        T sum = T(0);
+        if (around.has(CENTRE, face / 2, face & 1 ? 1 : -1)) {
+            const T *held = ghosts + size_t(g) * GHOST_CELLS + face * FACE_CELLS + first;
+            const size_t neighbour = around.row[face_direction(face)];
+            const T *cells = potential + neighbour * GROUP_CELLS + (face ^ 1) * FACE_CELLS + first;
+            const auto jump = [&](int at) { return held[at] - cells[at]; };
+            const T lower = jump(0) + jump(1);
+            const T upper = jump(GROUP) + jump(GROUP + 1);
+            sum = T(0.5) * (lower + upper);
+        }
+        jumps[c] = sum;
     }
-    source[cell.place()] = sum;
-    error[cell.place()] = -factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * sum;
+    __syncthreads();
+    for (int c = threadIdx.x; c < N * N * N; c += blockDim.x) {
+        const int at[3] = {c % N, c / N % N, c / (N * N)};
+        T sum = T(0);
+#pragma unroll
+        for (int face = 0; face < FACES; face++) {
+            const int axis = face / 2;
+            if (at[axis] == (face & 1 ? N - 1 : 0))
+                sum += jumps[face * COARSE_FACE + at[second_axis(axis)] * N + at[first_axis(axis)]];
+        }
+        const size_t place = size_t(level.slots[g]) * (N * N * N) + c;
+        source[place] = sum;
+        error[place] = -factors.step[around.missing<N>(at[0], at[1], at[2])] * sum;
+    }
 }
 
 /// A group of a grid with one layer of cells around it, in shared memory.
@@ -248,9 +262,7 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
 #define FINEST(T, suffix)                                                                                              \
     extern "C" __global__ void face_residual_##suffix(Level level, const T *ghosts, const T *potential,                \
                                                       Factors<T> factors, T *source, T *error) {                       \
-        cell_of_thread<PATCH>(level, [&](const CoarseCell<PATCH> &cell) {                                              \
-            face_residual<T>(level, cell, ghosts, potential, factors, source, error);                                  \
-        });                                                                                                            \
+        face_residual<T>(level, ghosts, potential, factors, source, error);                                            \
     }                                                                                                                  \
     extern "C" __global__ void smooth_8_##suffix(Level level, Factors<T> factors, const T *source, const T *error,     \
                                                  T *next) {                                                            \

@@ -32,7 +32,7 @@ pub(super) fn face_residual<T: Real>(
 ) {
     // SAFETY: the parameters are the kernel's; the arrays have every slot and the ghosts every group, checked by the caller.
     unsafe {
-        launch!(device, T, "face_residual", blocks_of_cells(tables, PATCH), THREADS, 0;
+        launch!(device, T, "face_residual", tables.len(), THREADS, 0;
             Level::of(device, tables), ghosts.pointer(), potential.pointer(), factors, source.pointer(), error.pointer());
     }
 }
