@@ -313,9 +313,9 @@ fn faces_follow<T: Real>(tolerance: f64) {
     let held: Vec<f64> = ghosts.host().iter().map(|ghost| ghost.as_f64()).collect();
     // constant but for the layer beside a face without neighbour, so the error is 0.1 at most ghosts
     let error = buffer::<T>(vec![0.1; 512]);
-    for neighbours_have_it in [true, false] {
+    for neighbours_corrected in [true, false] {
         let (mut ghosts, mut potential) = (buffer::<T>(held.iter().copied()), buffer::<T>(faces.iter().copied()));
-        let relaxation = Relaxation { factor: 1.4, error: &error, neighbours_have_it };
+        let relaxation = Relaxation { factor: 1.4, error: &error, neighbours_corrected };
         // the group is even: no odd one changes
         for parity in [Parity::Even, Parity::Odd] {
             let groups = tables.half(parity);
@@ -325,7 +325,9 @@ fn faces_follow<T: Real>(tolerance: f64) {
             let (face, m, row) = (n / FACE_CELLS, n % GROUP, n / GROUP % GROUP);
             let expected = match face {
                 1 => {
-                    held[n] + 0.1 + 1.4 * (faces[n - FACE_CELLS] - held[n] - if neighbours_have_it { 0.1 } else { 0.0 })
+                    held[n]
+                        + 0.1
+                        + 1.4 * (faces[n - FACE_CELLS] - held[n] - if neighbours_corrected { 0.1 } else { 0.0 })
                 }
                 _ => held[n],
             };

@@ -65,8 +65,8 @@ fn complete(bench: &mut Bench, groups: usize) {
     // both halves, so that every group is relaxed once
     bench.measure(of("relaxation"), || {
         for parity in [Parity::Even, Parity::Odd] {
-            let neighbours_have_it = parity == Parity::Odd;
-            let relaxation = Relaxation { factor: 1.1, error: &error, neighbours_have_it };
+            let neighbours_corrected = parity == Parity::Odd;
+            let relaxation = Relaxation { factor: 1.1, error: &error, neighbours_corrected };
             relax_faces(&device, tables, tables.half(parity), &relaxation, &sine, &own, &mut ghosts, potential);
         }
     });

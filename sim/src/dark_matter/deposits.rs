@@ -123,7 +123,7 @@ impl Deposits {
         self.links = (0..self.send.len()).map(of_level).collect();
     }
 
-    /// Raises what is needed for messages by these.
+    /// Raises the bytes of messages to those of the deposits.
     ///
     /// * `needs`: by rank
     pub(crate) fn need(&self, needs: &mut [MessageSizes]) {

@@ -27,7 +27,7 @@ device_arrays! {
     pub(super) struct FaceValues<T> {
         /// Boundary values of the level in hand, `[groups, 6, 16, 16]`.
         ghosts: Buffer<T> = |extent| extent.fullest_refined * GHOST_CELLS,
-        /// What the groups' matter alone is at their faces, `[groups, 6, 16, 16]`.
+        /// Contribution of the groups' own matter at their faces, `[groups, 6, 16, 16]`.
         own: Buffer<T> = |extent| extent.fullest_refined * GHOST_CELLS,
         /// ∂φ/∂n on the faces of refined groups, `[slots, 6, 8, 8]`.
         pub(super) gradients: Buffer<T> = |extent| extent.refined_slots * FACE_GRADIENTS,
@@ -117,8 +117,8 @@ impl<T: Real> LevelSolver<T> {
     fn relax_half(&mut self, problem: &LevelProblem<T>, parity: Parity, field: &mut Buffer<T>) {
         let LevelProblem { device, hierarchy, level, .. } = *problem;
         let (tables, ranks) = (&hierarchy.tables[level], hierarchy.ranks);
-        let neighbours_have_it = parity == Parity::Odd;
-        let relaxation = Relaxation { factor: OVERRELAXATION, error: self.grids.error(), neighbours_have_it };
+        let neighbours_corrected = parity == Parity::Odd;
+        let relaxation = Relaxation { factor: OVERRELAXATION, error: self.grids.error(), neighbours_corrected };
         let FaceValues { ghosts, own, .. } = &mut self.faces;
         let mut relax = |groups: &DeviceTable<u32>, field: &mut Buffer<T>| {
             relax_faces(device, tables, groups, &relaxation, &self.sine, own, ghosts, field);

@@ -39,10 +39,8 @@ pub enum Purpose {
 /// Options, solvers and work space of the Poisson solve.
 #[derive(Debug)]
 pub struct PoissonSolver<T> {
-    /// Cycles of a solve for a kick, if the run says so.
-    asked_cycles: Option<u32>,
-    /// Whether particles are kicked.
-    serves_particles: bool,
+    /// Cycles of a solve for a kick.
+    cycles: u32,
     /// How often the potential is solved again with mass sheets.
     sheet_passes: u32,
     solver: LevelSolver<T>,
@@ -76,6 +74,8 @@ impl<T: Real> PoissonSolver<T> {
     /// Solvers for a root level of `root_groups` groups along x, y, z, with the options of a run, shared as its `owners`
     /// say.
     ///
+    /// * `has_particles`: whether there is dark matter, which decides the default of `poisson_cycles`
+    ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub fn new(
@@ -83,12 +83,13 @@ impl<T: Real> PoissonSolver<T> {
         communicator: &Communicator,
         owners: &Owners,
         parameters: &RunParameters,
+        has_particles: bool,
         root_groups: [u32; 3],
     ) -> Result<Self, KernelError> {
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
+        let by_default = if has_particles { CYCLES_OF_PARTICLES } else { CYCLES_OF_GAS };
         Ok(Self {
-            asked_cycles: parameters.poisson_cycles,
-            serves_particles: false,
+            cycles: parameters.poisson_cycles.unwrap_or(by_default),
             sheet_passes: parameters.sheet_passes,
             solver: LevelSolver::new(device, communicator, owners, isolated, root_groups)?,
             sheets: MassSheets::empty(device)?,
@@ -100,7 +101,6 @@ impl<T: Real> PoissonSolver<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn serve_particles(&mut self, share: f64) -> Result<(), KernelError> {
-        self.serves_particles = true;
         self.solver.root.serve_particles(share)
     }
 
@@ -212,11 +212,9 @@ impl<T: Real> PoissonSolver<T> {
 
     /// Cycles of a solve: half as many where it serves other solves alone.
     fn cycles(&self, purpose: Purpose) -> u32 {
-        let cycles =
-            self.asked_cycles.unwrap_or(if self.serves_particles { CYCLES_OF_PARTICLES } else { CYCLES_OF_GAS });
         match purpose {
-            Purpose::Kick => cycles,
-            Purpose::Boundary => cycles.div_ceil(2),
+            Purpose::Kick => self.cycles,
+            Purpose::Boundary => self.cycles.div_ceil(2),
         }
     }
 

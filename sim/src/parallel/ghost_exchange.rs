@@ -104,7 +104,7 @@ impl GhostExchange {
         self.buffers().add_weights(&self.device, &links.peers, &links.receive, (pool, overflow));
     }
 
-    /// The same from one pool to another.
+    /// [`GhostExchange::exchange_slots`] from one pool to another.
     pub fn send_slots<T: Real>(&self, links: &SlotLinks, values: usize, from: &Buffer<T>, to: &mut Buffer<T>) {
         self.send(&links.peers, Units::Rows { values, rows: &links.send }, from);
         self.unpack(&links.peers, Units::Rows { values, rows: &links.receive }, to);

@@ -152,17 +152,19 @@ impl<T: Real> State<T> {
         collective_result(&communicator, room)?;
 
         let owners = &layout.share.owners;
-        let solver = || PoissonSolver::new(&device, &communicator, owners, parameters, root_groups);
         let lengths = host.tree.cells(0).map(|n| n as f64 * root_cell_width);
-        let mut solver = kind.gravity.then(solver).transpose();
-        if let (Ok(Some(solver)), Some(all)) = (&mut solver, all)
-            && parameters.coordinates == Coordinates::Comoving
-        {
-            // of all matter, whose mean density is 1
-            let volume: f64 = lengths.iter().product();
-            solver.serve_particles(if gas { all.mass() / volume } else { 1.0 })?;
-        }
-        let solver = collective_result(&communicator, solver.map_err(SimError::from))?;
+        let solver = || -> Result<_, SimError> {
+            let has_particles = all.is_some();
+            let mut solver =
+                PoissonSolver::new(&device, &communicator, owners, parameters, has_particles, root_groups)?;
+            if let Some(all) = all.filter(|_| parameters.coordinates == Coordinates::Comoving) {
+                // of all matter, whose mean density is 1
+                let volume: f64 = lengths.iter().product();
+                solver.serve_particles(if gas { all.mass() / volume } else { 1.0 })?;
+            }
+            Ok(solver)
+        };
+        let solver = collective_result(&communicator, kind.gravity.then(solver).transpose())?;
         let none = || vec![MessageSizes::default(); ranks.1];
         let least = solver.as_ref().map_or_else(none, |solver| solver.needs(ranks.1));
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;

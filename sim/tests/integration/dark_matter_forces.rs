@@ -214,17 +214,18 @@ fn orbits_close() {
     }
 }
 
-/// In a refined part of the box, whose faces the bodies do not reach, and where all of it is refined: one turn, four with `COMOVE_SLOW_TESTS`
-/// (docs/notes-dark-matter.md).
+/// In a refined part of the box, whose faces the bodies do not reach, and where all of it is refined: one turn, four with
+/// `COMOVE_SLOW_TESTS` (docs/notes-dark-matter.md). Measured: the centre moves 0.016 and 0.0023 root cells in one turn, 0.19
+/// and 0.0023 in four.
 #[test]
-fn orbits_through_faces_of_levels_keep_their_energy() {
+fn orbits_on_refined_levels_keep_their_energy() {
     let slow = std::env::var_os("COMOVE_SLOW_TESTS").is_some();
-    let half = Criterion::InsideBall { center: [0.625, 0.5, 0.5], radius: 0.1, level: 1 };
+    let part = Criterion::InsideBall { center: [0.625, 0.5, 0.5], radius: 0.1, level: 1 };
     let whole = Criterion::InsideBall { center: [0.5; 3], radius: 1.0, level: 1 };
-    for criterion in [half, whole] {
+    for (criterion, bound) in [(part, if slow { 0.25 } else { 0.05 }), (whole, 0.03)] {
         let parameters = parameters(vec![criterion], 1, TimeSteps::Individual);
         let [energy, centre] = circle(2, parameters, if slow { 4.0 } else { 1.0 });
-        assert!(energy < 0.02 && centre < if slow { 0.8 } else { 0.05 }, "energy {energy}, centre {centre}");
+        assert!(energy < 0.02 && centre < bound, "energy {energy}, centre {centre}");
     }
 }
 

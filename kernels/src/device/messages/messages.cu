@@ -1,20 +1,20 @@
-// Messages packed and unpacked: the twin of mail/cpu.rs, and the flags between GPUs that reach each other (mail/mod.rs).
+// Messages packed and unpacked: the twin of messages/cpu.rs, and the flags between GPUs that reach each other (messages/mod.rs).
 // One block a field of a piece, or a row; one more where messages are waited for.
 #include "device/overflow.cuh"
 #include "layout.cuh"
 
-/// A box of cells of a group, and the cells of the message before it (mail/pieces.rs).
+/// A box of cells of a group, and the cells of the message before it (messages/pieces.rs).
 struct Piece {
     uint32_t slot;
     uint8_t first[3];
     uint8_t cells[3];
     uint32_t at;
 };
-static_assert(sizeof(Piece) == 16, "as mail/cuda.rs passes it");
+static_assert(sizeof(Piece) == 16, "as messages/cuda.rs passes it");
 
 constexpr int MOST_PEERS = 64;
 
-/// Ranks and their parts of a message: the twin of mail/cuda.rs.
+/// Ranks and their parts of a message: the twin of messages/cuda.rs.
 struct Peers {
     uint32_t count;
     uint32_t starts[MOST_PEERS + 1]; // units before the part of each, then all

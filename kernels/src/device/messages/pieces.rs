@@ -85,7 +85,7 @@ impl Pieces {
         Self::checked(pieces)
     }
 
-    /// Those to add, in any order, which may overlap.
+    /// Pieces to add, in any order; they may overlap.
     ///
     /// # Panics
     /// If a piece is not part of a group.

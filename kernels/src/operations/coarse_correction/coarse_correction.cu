@@ -193,7 +193,7 @@ __device__ void prolong_error(const Level &level, const CoarseCell<F> &cell, con
     fine[cell.place()] += quarter_towards(along_y(z), along_y(z + dz));
 }
 
-/// Groups that a thread has in solve_coarsest, at most.
+/// Groups that a thread has in solve_coarsest, at most: as in cuda.rs.
 constexpr int GROUPS_OF_A_THREAD = 4;
 
 /// A group's neighbours on the grid of one cell: slots, the group's own where there is none, and faces without neighbour.

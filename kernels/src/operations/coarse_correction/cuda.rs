@@ -1,4 +1,5 @@
-//! Coarse grids on a GPU: a block a group where the grid of 8³ cells takes part, else a thread a cell.
+//! Coarse grids on a GPU: a block a group where the grid of 8³ cells takes part, else a thread a cell; the coarsest grid of
+//! small levels in one block.
 
 use super::v_cycle::COARSEST;
 use super::{CoarseGrid, Factors};
@@ -84,8 +85,9 @@ pub(super) fn prolong_error<T: Real>(
     }
 }
 
-/// Groups that one block has on the coarsest grid: four a thread.
-const GROUPS_OF_ONE_BLOCK: usize = 4096;
+/// Threads of the block that has the coarsest grid, and groups of each, as in `coarse_correction.cu`.
+const COARSEST_THREADS: u32 = 1024;
+const GROUPS_OF_A_THREAD: usize = 4;
 
 /// Factors of the sweeps on the coarsest grid: the `CoarsestFactors` of `coarse_correction.cu`.
 #[derive(Clone, Copy)]
@@ -99,7 +101,7 @@ pub(super) fn solve_coarsest<T: Real>(
     fine: &[Buffer<T>; 3],
     coarsest: &mut [Buffer<T>; 3],
 ) -> bool {
-    if tables.len() > GROUPS_OF_ONE_BLOCK {
+    if tables.len() > GROUPS_OF_A_THREAD * COARSEST_THREADS as usize {
         return false;
     }
     let factors = CoarsestFactors(COARSEST.map(|weight| Factors::<T>::new(1, weight)));
@@ -108,7 +110,7 @@ pub(super) fn solve_coarsest<T: Real>(
     let [source, error, next] = coarsest.each_mut().map(|array| array.pointer());
     // SAFETY: the parameters are the kernel's; the arrays have every slot, checked by the caller.
     unsafe {
-        launch!(device, T, "solve_coarsest", 1, 1024, 0;
+        launch!(device, T, "solve_coarsest", 1, COARSEST_THREADS, 0;
             Level::of(device, tables), factors, fine_source, fine_error, source, error, next);
     }
     coarsest.swap(CoarseGrid::<T>::ERROR, CoarseGrid::<T>::NEXT);

@@ -17,8 +17,8 @@ pub(crate) struct Around<T> {
 }
 
 impl<T: Real> Around<T> {
-    /// Around group `g` on the grid of `width` cells along an axis: of a direction, the step along x is taken if there is a group, then from there the one along y,
-    /// then the one along z.
+    /// Around group `g` on the grid of `width` cells along an axis: of a direction, the step along x is taken if there is a
+    /// group, then from there the one along y, then the one along z.
     #[inline(always)]
     pub(crate) fn of(tables: &LevelTopology, g: usize, width: usize) -> Self {
         let beyond = T::from_f64(-beyond_ratio(width));

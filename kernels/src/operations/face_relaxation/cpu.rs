@@ -71,7 +71,7 @@ struct Relax<'a, T> {
     ghosts: &'a mut [T],
 }
 
-/// What the matter of one group alone is at its faces.
+/// Contribution of one group's own matter at its faces.
 struct OwnFaces<'a, T> {
     sine: &'a SineTables<T>,
     source: &'a PoissonSource<'a, T>,
@@ -105,7 +105,7 @@ impl<T: Real> Kernel for Relax<'_, T> {
     fn run(self) {
         let Self { tables, g, relaxation, potential, ghosts } = self;
         let factor = T::from_f64(relaxation.factor);
-        let neighbours_corrected = if relaxation.neighbours_have_it { T::one() } else { T::zero() };
+        let neighbours_corrected = if relaxation.neighbours_corrected { T::one() } else { T::zero() };
         let errors = GhostErrors::load(tables, g, relaxation.error.host());
         for face in (0..FACES).filter(|face| tables.outside[g] >> face & 1 == 0) {
             let neighbour = tables.row(g)[face_direction(face)];

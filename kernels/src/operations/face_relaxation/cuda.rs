@@ -60,7 +60,7 @@ pub(super) fn relax_faces<T: Real>(
         error: relaxation.error.pointer(),
         groups: groups.on(device),
         factor: T::from_f64(relaxation.factor),
-        neighbours_corrected: T::from_f64(f64::from(relaxation.neighbours_have_it)),
+        neighbours_corrected: T::from_f64(f64::from(relaxation.neighbours_corrected)),
     };
     let (inverse, sines) = (sine.inverse.on(device), sine.sines);
     let kernel = if device.exact() { "relax_faces_exact" } else { "relax_faces" };

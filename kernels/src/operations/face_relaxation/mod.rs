@@ -1,8 +1,8 @@
 //! Solutions of groups at their faces alone: relaxation between groups reads nothing else of them.
 //!
-//! A group's solution is that of its matter with zero boundary values, and a linear function of its boundary values.
-//! What the first is at the faces is found once ([`start_faces`]). The second takes transforms of six faces in place of
-//! 16³ cells ([`relax_faces`]). [`fn@crate::group_poisson`] gives all cells in the end.
+//! A group's solution is the sum of two: that of its matter with zero boundary values, which is found at the faces once
+//! ([`start_faces`]), and a linear function of its boundary values, which takes transforms of six faces in place of 16³ cells
+//! ([`relax_faces`]). [`fn@crate::group_poisson`] gives all cells in the end.
 //!
 //! Until then a slot of the potential begins with the cells at the group's faces, `[6, 16, 16]`, in the order of ghosts.
 
@@ -32,13 +32,14 @@ pub struct Relaxation<'a, T> {
     /// On the finest grid of [`mod@crate::operations::coarse_correction`], `[slots, 8, 8, 8]`.
     pub error: &'a Buffer<T>,
     /// Whether the neighbours were solved with the error.
-    pub neighbours_have_it: bool,
+    pub neighbours_corrected: bool,
 }
 
 /// Gathers the ghosts of all groups of a level, `[groups, 6, 16, 16]` in key order, and solves ∇²φ = source at the groups'
 /// faces.
 ///
-/// - `own`: `[groups, 6, 16, 16]`: what [`relax_faces`] has to know of the source.
+/// - `own`: contribution of the source at the faces, `[groups, 6, 16, 16]`: sine spectra along both axes of a face, along the
+///   third one the sum of even-numbered modes and that of odd ones.
 /// - `h`: cell width.
 /// - `potential`: `[slots, 16, 16, 16]`; the groups' slots then begin with their faces. Ghosts come from it, as
 ///   [`fn@potential_ghosts`] says.

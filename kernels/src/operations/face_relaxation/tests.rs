@@ -32,8 +32,8 @@ fn faces_agree<T: Real>(gpu: &Device, mesh: &Mesh, noise: &mut Noise, name: &str
                 let (device, ghosts, own, potential) = (devices[n], &mut ghosts[n], &mut own[n], &mut potential[n]);
                 start_faces(device, &tables, origin, None, &sine, &source, 0.07, ghosts, own, potential);
                 for parity in [Parity::Even, Parity::Odd] {
-                    let neighbours_have_it = parity == Parity::Odd;
-                    let relaxation = Relaxation { factor: 1.1, error: &error[n], neighbours_have_it };
+                    let neighbours_corrected = parity == Parity::Odd;
+                    let relaxation = Relaxation { factor: 1.1, error: &error[n], neighbours_corrected };
                     relax_faces(device, &tables, tables.half(parity), &relaxation, &sine, own, ghosts, potential);
                 }
             }

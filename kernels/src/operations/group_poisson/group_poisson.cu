@@ -107,7 +107,7 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const T *
     extern "C" __global__ void __launch_bounds__(FACE_CELLS, blocks)                                                   \
         name(Level level, const T *held, PoissonSource<T> source, Solution<T> solution, const T *inverse,              \
              Sines<T> sines) {                                                                                         \
-        group_poisson_sine<A, T>(level, held, source, solution, inverse, sines);                                    \
+        group_poisson_sine<A, T>(level, held, source, solution, inverse, sines);                                       \
     }
 SOLVE(group_poisson_sine_f32, Fast, float, 4)
 SOLVE(group_poisson_sine_f64, Fast, double, 2)

@@ -1,8 +1,7 @@
 //! Potential values just outside a group: the boundary values of its Poisson equation, and what its outermost cells
 //! need for their acceleration.
 //!
-//! Face values are `[6, b, a]`: a and b are the other two axes in the
-//! order x, y, z, a fastest.
+//! Face values are `[6, b, a]`: a and b are the other two axes in the order x, y, z, a fastest.
 
 mod coarse;
 mod cpu;

@@ -101,7 +101,8 @@ impl<T: Real> Case<T> {
         let gravity_boundary = if isolated { GravityBoundary::Isolated } else { GravityBoundary::Periodic };
         let parameters = RunParameters { gravity_boundary, ..parameters.clone() };
         let root = self.tree.root_groups();
-        PoissonSolver::new(&self.device, &Communicator::alone(), &Owners::alone(), &parameters, root).expect("room")
+        PoissonSolver::new(&self.device, &Communicator::alone(), &Owners::alone(), &parameters, false, root)
+            .expect("room")
     }
 
     /// Solves with 4πG = 1.

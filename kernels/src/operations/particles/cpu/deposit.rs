@@ -135,7 +135,7 @@ impl Kernel for Deposit<'_> {
     }
 }
 
-/// The mass of some particles of the next coarser level: those beside its faces.
+/// The mass of some particles of the next coarser level: those in the buffer inside the level's faces, and just outside.
 fn deposit_coarser(
     cells: [u32; 3],
     (at, upper_half): (At<'_>, &[u32]),
