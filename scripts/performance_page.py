@@ -62,7 +62,7 @@ KERNELS = [
 
 # Kernels that are the solvers': hydro with flux correction, restriction and the reduction for the time step; Poisson; kick.
 SOLVERS = (r"hydro_\w+|reflux|add_slots|clear_slots|restrict|signal_speed|"
-           r"group_poisson_\w+|start_faces|relax_faces|root_\w+|potential_ghosts|mass_sheet|face_residual|smooth_\d|"
+           r"group_poisson_\w+|start_faces|relax_faces|root_\w+|potential_ghosts|mass_sheet|add_correction|face_residual|smooth_\d|"
            r"restrict_residual_\d|prolong_error_\d|solve_coarsest|gravity_kick|max_acceleration")
 
 # GAMER-2: relaxing TVD, single precision, individual steps, the same campaign on an H200 with 16 cores; its
