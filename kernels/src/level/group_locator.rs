@@ -1,7 +1,7 @@
 //! Finds the group at a place of the box: what particles, which move through all levels, look up.
 
 use crate::device::device_table::DeviceTable;
-use crate::layout::{DIRECTIONS, GROUP, OCTANTS, direction, offset};
+use crate::layout::{CENTRE, DIRECTIONS, GROUP, OCTANTS, direction, offset};
 use crate::level::level_topology::NONE;
 
 /// Width of the buffer inside the faces of a level, in 2⁻³² of a group: two cells. Particles there belong to the next coarser
@@ -13,11 +13,26 @@ const BUFFER: u32 = 2 << 28;
 ///
 /// * `is_missing`: whether the level lacks the neighbour in a direction within the domain
 pub fn buffer_sides(is_missing: impl Fn([i32; 3]) -> bool) -> u32 {
-    let missing: Vec<[i32; 3]> =
-        (0..DIRECTIONS).map(offset).filter(|step| *step != [0; 3] && is_missing(*step)).collect();
-    let has_missing = |side: [i32; 3]| missing.iter().any(|step| (0..3).all(|a| step[a] == 0 || step[a] == side[a]));
-    (0..DIRECTIONS).filter(|&d| has_missing(offset(d))).fold(0, |sides, d| sides | 1 << d)
+    (0..DIRECTIONS).filter(|&d| d != CENTRE && is_missing(offset(d))).fold(0, |sides, d| sides | SIDES_OF[d])
 }
+
+/// By the direction of a missing neighbour: the sides that it makes buffers, which have its steps.
+const SIDES_OF: [u32; DIRECTIONS] = {
+    let mut sides_of = [0; DIRECTIONS];
+    let mut n = 0;
+    while n < DIRECTIONS * DIRECTIONS {
+        let (step, side) = (offset(n / DIRECTIONS), offset(n % DIRECTIONS));
+        let mut has_steps = true;
+        let mut axis = 0;
+        while axis < 3 {
+            has_steps &= step[axis] == 0 || step[axis] == side[axis];
+            axis += 1;
+        }
+        sides_of[n / DIRECTIONS] |= (has_steps as u32) << (n % DIRECTIONS);
+        n += 1;
+    }
+    sides_of
+};
 
 /// An octree as a walk from the root to a group. Slots that are not here are [`NONE`].
 ///
