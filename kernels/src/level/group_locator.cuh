@@ -25,7 +25,7 @@ struct GroupLocator {
         return slot < slots ? slot : NONE;
     }
 
-    /// Whether a place in a group, in 2^-32 of its width, is in the buffer of one of these sides.
+    /// True where a place in a group, in 2^-32 of the group's width, is in the buffer of one of `sides`.
     __device__ static bool is_in_buffer(uint32_t sides, const uint32_t (&place)[3]) {
         if (sides == 0) return false;
         int side[3];

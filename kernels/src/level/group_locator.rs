@@ -52,8 +52,8 @@ pub struct GroupLocator {
     pub children: DeviceTable<u32>,
     /// The number of the group in each slot, counted level by level in key order.
     pub numbers: DeviceTable<u32>,
-    /// The [`buffer_sides`] of the group in each slot. A rank has those of its own groups and of the children of its own groups;
-    /// 0 for others, whose owners then decide.
+    /// [`buffer_sides`] of the group in each slot. A rank has the sides of its own groups and of their children, and 0 for
+    /// other groups, whose owners decide.
     pub buffers: DeviceTable<u32>,
     /// The number of each level's first group, and of the groups in all.
     pub first: DeviceTable<u32>,
@@ -144,7 +144,7 @@ impl GroupLocator {
     }
 }
 
-/// Whether a place in a group, in 2⁻³² of its width, is in the buffer of one of these sides.
+/// True where a place in a group, in 2⁻³² of the group's width, is in the buffer of one of `sides`.
 #[inline(always)]
 fn is_in_buffer(sides: u32, place: [u32; 3]) -> bool {
     let side = |x: u32| i32::from(x >= BUFFER.wrapping_neg()) - i32::from(x < BUFFER);
@@ -166,7 +166,7 @@ pub(crate) struct HomeRegion {
 }
 
 impl HomeRegion {
-    /// Whether a position is in the region.
+    /// True for positions in the region.
     #[inline(always)]
     pub(crate) fn contains(&self, position: [u32; 3]) -> bool {
         let [x, y, z] = [0, 1, 2].map(|a| u64::from(position[a]) * self.root[a]);

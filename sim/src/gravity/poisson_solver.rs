@@ -96,7 +96,7 @@ impl<T: Real> PoissonSolver<T> {
         })
     }
 
-    /// From now on for a periodic box with particles, which have this share of all matter.
+    /// Switches to the Green's function for particles, whose mass is `share` of all matter, in a periodic box.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].

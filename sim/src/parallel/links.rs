@@ -289,7 +289,7 @@ struct Readings {
     all: Vec<(Concern, CellBox)>,
     /// What is read by groups of the same level.
     beside: Vec<(Concern, CellBox)>,
-    /// The faces across faces.
+    /// Faces of the neighbours across faces.
     faces: Vec<(Concern, CellBox)>,
 }
 
@@ -310,7 +310,7 @@ impl Readings {
 struct Beside {
     /// Everything.
     all: Vec<Reading>,
-    /// The faces across faces.
+    /// Faces of the neighbours across faces.
     faces: Vec<Reading>,
 }
 

@@ -1,5 +1,5 @@
-// Messages packed and unpacked: the twin of messages/cpu.rs, and the flags between GPUs that reach each other (messages/mod.rs).
-// One block a field of a piece, or a row; one more where messages are waited for.
+// Messages packed and unpacked: the twin of messages/cpu.rs, and the flags between GPUs that reach each other
+// (messages/mod.rs). One block a field of a piece, or a row; one more where messages are waited for.
 #include "device/overflow.cuh"
 #include "layout.cuh"
 

@@ -178,12 +178,7 @@ __device__ __forceinline__ void start_faces(const Level &level, const GhostReque
 
 #pragma unroll
     for (int k = 0; k < GROUP; k++) line[k] = source.template of_raw<T>(line[k], slot, k * FACE_CELLS + t, h * h);
-    transform<A>(sines, line, out);
-#pragma unroll
-    for (int k = 0; k < GROUP; k++) values[swizzled(i, j, k)] = out[k];
-    __syncthreads();
-    transform_along_y<A>(sines, values);
-    __syncthreads();
+    transform_along_z_and_y<A>(sines, line, values);
     // along x: the inverse is the same with x and y exchanged
 #pragma unroll
     for (int n = 0; n < GROUP; n++) line[n] = values[swizzled(n, i, j)];

@@ -31,7 +31,7 @@ pub struct Relaxation<'a, T> {
     pub factor: f64,
     /// On the finest grid of [`mod@crate::operations::coarse_correction`], `[slots, 8, 8, 8]`.
     pub error: &'a Buffer<T>,
-    /// Whether the neighbours were solved with the error.
+    /// The neighbours' solutions contain the error.
     pub neighbours_corrected: bool,
 }
 

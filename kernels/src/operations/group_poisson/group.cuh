@@ -40,6 +40,19 @@ template <typename A, typename T> __device__ __forceinline__ void transform_alon
     for (int j = 0; j < GROUP; j++) values[swizzled(i, j, k)] = out[j];
 }
 
+/// Transforms the lines along z, each thread's own in `line`, and then those along y, into shared memory.
+template <typename A, typename T>
+__device__ __forceinline__ void transform_along_z_and_y(const Sines<T> &sines, const T (&line)[GROUP], T *values) {
+    const int i = threadIdx.x % GROUP, j = threadIdx.x / GROUP;
+    T out[GROUP];
+    transform<A>(sines, line, out);
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) values[swizzled(i, j, k)] = out[k];
+    __syncthreads();
+    transform_along_y<A>(sines, values);
+    __syncthreads();
+}
+
 /// The transform of a line along x: the exact form is the processor's, whose lanes are coefficients there.
 template <typename A, typename T>
 INLINE void transform_along_x(const Sines<T> &sines, const T (&line)[GROUP], T (&out)[GROUP]) {

@@ -70,12 +70,7 @@ __device__ __forceinline__ void group_poisson_sine(const Level &level, const T *
     line[0] -= ghosts[4 * FACE_CELLS + t] - mean;
     line[GROUP - 1] -= ghosts[5 * FACE_CELLS + t] - mean;
 
-    transform<A>(sines, line, out);
-#pragma unroll
-    for (int k = 0; k < GROUP; k++) values[swizzled(i, j, k)] = out[k];
-    __syncthreads();
-    transform_along_y<A>(sines, values);
-    __syncthreads();
+    transform_along_z_and_y<A>(sines, line, values);
     divide_along_x<A>(sines, inverse, values);
     __syncthreads();
     transform_along_y<A>(sines, values);
