@@ -71,7 +71,7 @@ impl Rank {
         let before = self.share.level_groups(&self.own, &self.slots);
         let tables = rebuilt_tables(&own, (&before, &self.tables), &groups, &sites, 0, Default::default());
         done("tables", &mut began);
-        share.link(&own, &sites, 0);
+        share.link(&own, &tables, &sites, 0);
         done("links", &mut began);
         let flux = self.flux.rebuilt(0, &own, &share.known, &sites, &tables);
         done("flux planes", &mut began);

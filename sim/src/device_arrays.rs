@@ -10,7 +10,9 @@ pub(crate) struct Extent {
     pub(crate) slots: usize,
     /// The same, or none where no level is refined.
     pub(crate) refined_slots: usize,
-    /// The same, or none where mass sheets do not correct the potential.
+    /// Slots of the coarsest grid of the Poisson solve: more where ranks share the levels, or none where no level is refined.
+    pub(crate) coarsest_slots: usize,
+    /// The same as `slots`, or none where mass sheets do not correct the potential.
     pub(crate) corrected_slots: usize,
     /// Groups of the fullest refined level.
     pub(crate) fullest_refined: usize,
@@ -28,11 +30,14 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Of levels with so many groups, in pools of `slots` slots, as far as the Poisson solve goes.
-    pub(crate) fn of_levels(groups: &[usize], slots: usize, has_sheets: bool) -> Self {
+    ///
+    /// * `coarsest`: slots of its coarsest grid, if these are more
+    pub(crate) fn of_levels(groups: &[usize], [slots, coarsest]: [usize; 2], has_sheets: bool) -> Self {
         let if_so = |is_so: bool| if is_so { slots } else { 0 };
         Self {
             slots,
             refined_slots: if_so(groups.len() > 1),
+            coarsest_slots: if_so(groups.len() > 1).max(coarsest),
             corrected_slots: if_so(has_sheets && groups.len() > 1),
             fullest_refined: groups.iter().skip(1).max().copied().unwrap_or(0),
             ..Self::default()

@@ -5,15 +5,15 @@
 //! and so in the parent's group, and sends it on.
 
 use crate::dark_matter::{Deposits, HostParticles};
+use crate::mesh::device_mesh::buffers_of;
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
-use comove_kernels::layout::{OCTANTS, direction};
+use comove_kernels::layout::OCTANTS;
 use comove_kernels::level_topology::NONE;
 use comove_kernels::particles::{self, COLUMNS, Particles};
 use comove_kernels::{Device, GroupLocator, KernelError, buffer_sides};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -194,9 +194,7 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     }
     let mut buffers = vec![0; end];
     for tables in &mesh.tables {
-        let sides_of = |g: usize| buffer_sides(|[x, y, z]| tables.row(g)[direction(x, y, z)] == NONE);
-        let sides: Vec<u32> = (0..tables.len()).into_par_iter().map(sides_of).collect();
-        tables.slots.iter().zip(sides).for_each(|(&slot, sides)| buffers[slot as usize] = sides);
+        tables.slots.iter().zip(buffers_of(tables)).for_each(|(&slot, sides)| buffers[slot as usize] = sides);
     }
     // a rank knows the neighbours of all children of its own groups
     for group in (1..levels).flat_map(|level| share.known.level(level)) {

@@ -3,7 +3,8 @@
 
 use crate::device_arrays::device_arrays;
 use crate::gravity::level_problem::LevelProblem;
-use comove_kernels::coarse_correction::{self, CoarseGrid};
+use crate::parallel::coarse_links::CoarseLinks;
+use comove_kernels::coarse_correction::{CoarseGrid, OtherRanks, find_error};
 use comove_kernels::{Buffer, Real};
 
 device_arrays! {
@@ -12,7 +13,7 @@ device_arrays! {
         eight: [Buffer<T>; 3] = |extent| extent.refined_slots * 512,
         four: [Buffer<T>; 3] = |extent| extent.refined_slots * 64,
         two: [Buffer<T>; 3] = |extent| extent.refined_slots * 8,
-        one: [Buffer<T>; 3] = |extent| extent.refined_slots,
+        one: [Buffer<T>; 3] = |extent| extent.coarsest_slots,
     }
 }
 
@@ -27,16 +28,15 @@ impl<T: Real> CoarseGrids<T> {
         let (tables, ranks) = (&problem.hierarchy.tables[problem.level], problem.hierarchy.ranks);
         let Self { eight, four, two, one } = self;
         let grids = [eight, four, two, one];
-        match ranks.links.get(problem.level) {
-            Some(links) => {
-                let mut exchange = |grid: CoarseGrid<T>| {
-                    let values = grid.values();
-                    let error = &mut grid.arrays[CoarseGrid::<T>::ERROR];
-                    ranks.ghost_exchange.exchange_slots(&links.beside, values, error);
-                };
-                coarse_correction::find_error(problem.device, tables, ghosts, field, grids, Some(&mut exchange));
-            }
-            None => coarse_correction::find_error(problem.device, tables, ghosts, field, grids, None),
-        }
+        let Some(links) = ranks.links.get(problem.level) else {
+            return find_error(problem.device, tables, ghosts, field, grids, None);
+        };
+        let CoarseLinks { with_ghosts, whole, gather, .. } = &links.coarse;
+        let mut exchange = |width: usize, array: &mut Buffer<T>| {
+            let links = if width == 1 { gather } else { &links.beside };
+            ranks.ghost_exchange.exchange_slots(links, width.pow(3), array);
+        };
+        let others = OtherRanks { with_ghosts, whole, exchange: &mut exchange };
+        find_error(problem.device, tables, ghosts, field, grids, Some(others));
     }
 }

@@ -6,6 +6,7 @@ use crate::gravity::hierarchy::Hierarchy;
 use crate::gravity::level_problem::LevelProblem;
 use crate::gravity::level_solver::LevelSolver;
 use crate::parallel::communicator::Communicator;
+use crate::parallel::links::coarsest_slots;
 use crate::parallel::owners::Owners;
 use crate::parameters::RunParameters;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
@@ -140,8 +141,9 @@ impl<T: Real> PoissonSolver<T> {
     }
 
     /// [`PoissonSolver::fit`] for a field of so many slots.
-    fn fit_to(&mut self, device: &Device, tables: &[LevelTopology], slots: usize) -> Result<(), KernelError> {
-        let groups: Vec<usize> = tables.iter().map(LevelTopology::len).collect();
+    fn fit_to(&mut self, device: &Device, hierarchy: &Hierarchy, slots: usize) -> Result<(), KernelError> {
+        let groups: Vec<usize> = hierarchy.tables.iter().map(LevelTopology::len).collect();
+        let slots = [slots, coarsest_slots(hierarchy.ranks.links)];
         self.fit(device, &Extent::of_levels(&groups, slots, self.sheet_passes > 0))
     }
 
@@ -190,7 +192,7 @@ impl<T: Real> PoissonSolver<T> {
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
     ) -> Result<(), KernelError> {
-        self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
+        self.fit_to(device, hierarchy, potential.len() / GROUP_CELLS)?;
         let span = Span { device, hierarchy, base, coarse };
         // the potential without sheets, from coarse to fine
         let passes = if span.levels().len() > 1 { self.sheet_passes } else { 0 };
@@ -255,7 +257,7 @@ impl<T: Real> PoissonSolver<T> {
         density: DensitySource<T>,
         potential: &mut Buffer<T>,
     ) -> Result<(), KernelError> {
-        self.fit_to(device, hierarchy.tables, potential.len() / GROUP_CELLS)?;
+        self.fit_to(device, hierarchy, potential.len() / GROUP_CELLS)?;
         let source = self.sheets.source(density, self.sheet_passes > 0 && level + 1 < hierarchy.tables.len());
         let problem = LevelProblem { device, hierarchy, level, coarse, source };
         self.solver.solve(&problem, self.cycles(purpose), potential);

@@ -6,6 +6,16 @@ use crate::mesh::{Key, Octree};
 use comove_kernels::layout::{FACES, GROUP, OCTANTS, cell_coordinate, direction};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::{DeviceTable, FaceBoundary, GroupLocator, LevelTopology, buffer_sides};
+use rayon::prelude::*;
+
+/// Groups whose buffers one thread finds.
+const GROUPS_AT_ONCE: usize = 512;
+
+/// The sides of a level's groups that are in its buffer ([`buffer_sides`]).
+pub(crate) fn buffers_of(tables: &LevelTopology) -> Vec<u32> {
+    let sides_of = |g: usize| buffer_sides(|[x, y, z]| tables.row(g)[direction(x, y, z)] == NONE);
+    (0..tables.len()).into_par_iter().with_min_len(GROUPS_AT_ONCE).map(sides_of).collect()
+}
 
 /// An octree, the slots of its groups, and the tables that follow from both. Groups sit in slots of the pools; a group keeps
 /// its slot as long as it exists.
@@ -65,11 +75,10 @@ impl Mesh {
         let mut first = vec![0];
         for tables in &self.tables {
             let before = first[first.len() - 1];
-            for (g, &slot) in tables.slots.iter().enumerate() {
+            for (g, (&slot, sides)) in tables.slots.iter().zip(buffers_of(tables)).enumerate() {
                 children[slot as usize * OCTANTS..][..OCTANTS].copy_from_slice(tables.children_of(g));
                 numbers[slot as usize] = before + g as u32;
-                let row = tables.row(g);
-                buffers[slot as usize] = buffer_sides(|[x, y, z]| row[direction(x, y, z)] == NONE);
+                buffers[slot as usize] = sides;
             }
             first.push(before + tables.len() as u32);
         }

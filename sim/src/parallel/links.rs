@@ -4,6 +4,7 @@
 use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, same_level_stencil};
 use crate::mesh::{Key, Octree};
+use crate::parallel::coarse_links::CoarseLinks;
 use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::coarse_correction::GRID_WIDTHS;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
@@ -72,6 +73,8 @@ pub struct LevelLinks {
     pub beside_groups: Vec<u32>,
     /// Slots of own groups and ghosts.
     pub slots: DeviceTable<u32>,
+    /// Of the coarse correction; none on the root.
+    pub coarse: CoarseLinks,
     edges: OnceLock<OverlapSets>,
 }
 
@@ -134,6 +137,7 @@ impl LevelLinks {
         self.faces.iter().for_each(|links| need(needs, &links.peers, value));
         need(needs, &self.gradients.peers, FACE_GRADIENTS * value);
         need(needs, &self.beside.peers, GRID_WIDTHS[0].pow(3) * value);
+        need(needs, &self.coarse.gather.peers, value);
     }
 }
 
@@ -267,9 +271,15 @@ impl Relations {
             beside_keys: names(&receive.beside).iter().map(|(_, key)| *key).collect(),
             beside_groups: names(&send.beside).iter().map(|(_, key)| sites[key].place).collect(),
             slots: own.level(level).iter().chain(ghosts).map(|&key| slot(key)).collect(),
+            coarse: CoarseLinks::default(),
             edges: OnceLock::new(),
         }
     }
+}
+
+/// Slots of the coarsest grid of the Poisson solve that ranks which share levels need; none for a rank that is alone.
+pub(crate) fn coarsest_slots(links: &[LevelLinks]) -> usize {
+    links.iter().map(|links| links.coarse.slots).max().unwrap_or(0)
 }
 
 fn names(list: &[(Concern, CellBox)]) -> Vec<Concern> {

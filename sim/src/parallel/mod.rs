@@ -7,6 +7,7 @@
 //! | `hilbert`, `owners`, `load_balancer` | who owns a group: pieces of a curve through each level, cut by measured cost |
 //! | `remote_groups`, `share` | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | `links`, `ghost_exchange` | who sends what to whom, derived on both sides; the messages |
+//! | `coarse_links` | all groups of a level, for the coarse correction of its potential |
 //! | `exchange` | all of that for one rank of a run |
 //! | `keys` | lists of keys to other ranks |
 //! | `exact_sum` | sums whose bits do not depend on the order of their terms |
@@ -18,6 +19,7 @@
 
 #[cfg(test)]
 mod checks;
+pub(crate) mod coarse_links;
 pub(crate) mod collective_result;
 pub(crate) mod communicator;
 pub(crate) mod exact_sum;

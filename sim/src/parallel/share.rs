@@ -3,6 +3,7 @@
 use crate::dark_matter::Deposits;
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::{Key, Octree};
+use crate::parallel::coarse_links::{AllGroups, CoarseLinks};
 use crate::parallel::communicator::{Communicator, Traffic};
 use crate::parallel::ghost_exchange::GhostExchange;
 use crate::parallel::links::{LevelLinks, Relations};
@@ -23,6 +24,8 @@ pub struct Share {
     pub known: RemoteGroups,
     /// Those of them that have a slot, with their slots: level by level in key order.
     pub ghosts: Vec<Vec<(Key, u32)>>,
+    /// The groups of refined levels, of all ranks.
+    pub all: AllGroups,
     /// Groups of each level, of all ranks together.
     pub groups: Vec<usize>,
     /// What is sent and received about each level; derived from all this.
@@ -53,6 +56,7 @@ impl Share {
         Self {
             owners: Owners::alone(),
             known: RemoteGroups::default(),
+            all: AllGroups::default(),
             ghosts: Vec::new(),
             groups: tree.groups(),
             links: Vec::new(),
@@ -75,6 +79,7 @@ impl Share {
         let deposits = self.deposits.as_ref().map(|_| Deposits::of(communicator, &owners, own, &known));
         Self {
             known,
+            all: self.all.told(communicator, own, kept),
             deposits,
             owners,
             ghosts: Vec::new(),
@@ -170,6 +175,11 @@ impl Share {
         self.ghosts.iter().map(Vec::len).sum::<usize>() + self.deposit_slots().count()
     }
 
+    /// Bytes of the tables that others' groups need on a device.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.links.iter().map(|links| links.coarse.bytes()).sum()
+    }
+
     /// Slots of groups that own particles leave mass in and that have no ghost.
     pub(crate) fn deposit_slots(&self) -> impl Iterator<Item = u32> {
         self.deposits.iter().flat_map(Deposits::groups).map(|(_, slot)| slot)
@@ -191,8 +201,8 @@ impl Share {
 
     /// Makes the links of the levels from `first` on.
     ///
-    /// * `sites`: of these levels' groups
-    pub fn link(&mut self, own: &Octree, sites: &[Sites], first: usize) {
+    /// * `tables`, `sites`: of these levels' groups
+    pub fn link(&mut self, own: &Octree, tables: &[LevelTopology], sites: &[Sites], first: usize) {
         self.links.truncate(first);
         let none = Default::default();
         // found out already, or of a tree that ranks have come back to
@@ -204,7 +214,12 @@ impl Share {
         let of_level = |(n, relations): (usize, Relations)| {
             let level = first + n;
             let ghosts = self.ghosts.get(level).into_iter().flatten().map(|(key, _)| key);
-            relations.links(own, level, ghosts, &sites[level], sites.get(level + 1).unwrap_or(&none))
+            let mut links = relations.links(own, level, ghosts, &sites[level], sites.get(level + 1).unwrap_or(&none));
+            if level > 0 {
+                links.coarse =
+                    CoarseLinks::of(own, level, &tables[level], &links.beside_keys, &sites[level], &self.all);
+            }
+            links
         };
         let links: Vec<LevelLinks> = found.into_par_iter().enumerate().map(of_level).collect();
         self.links.extend(links);

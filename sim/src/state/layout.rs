@@ -46,7 +46,7 @@ impl Layout {
         let root_slots = if share.is_alone() {
             root_slots(&tree, &slots)
         } else {
-            share.link(&tree, &sites, first);
+            share.link(&tree, &tables, &sites, first);
             if let Some(deposits) = &mut share.deposits {
                 deposits.link(&tree, &slots, &share.ghosts);
             }

@@ -14,6 +14,7 @@ use crate::gravity::{Gravity, root_bytes};
 use crate::io::blocks;
 use crate::mesh::Octree;
 use crate::mesh::earlier_groups::EarlierGroups;
+use crate::parallel::links::coarsest_slots;
 use crate::parameters::{Precision, RunParameters, TimeSteps};
 use crate::state::layout::Layout;
 use comove_kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -80,7 +81,7 @@ impl Kind {
             earlier_groups: if self.subcycled { groups() } else { 0 },
             scalars: self.scalars,
             matter_slots: if self.dark_matter { capacity } else { 0 },
-            ..Extent::of_levels(&layout.mesh.groups(), capacity, self.has_sheets)
+            ..Extent::of_levels(&layout.mesh.groups(), [capacity, coarsest_slots(&layout.share.links)], self.has_sheets)
         }
     }
 }
@@ -133,6 +134,7 @@ impl Footprint {
             root: if kind.gravity { root } else { 0 },
             messages: 0,
             tables: layout.mesh.table_bytes()
+                + layout.share.table_bytes()
                 + earlier
                 + if kind.dark_matter { layout.locator_bytes(capacity) } else { 0 },
         }

@@ -397,6 +397,7 @@ impl<T: Real> State<T> {
             root: self.gravity.as_ref().map_or(0, Gravity::root_bytes),
             messages: self.exchange.ghosts.bytes(),
             tables: self.mesh.table_bytes()
+                + self.exchange.share.table_bytes()
                 + self.mesh.earlier.bytes()
                 + self.dark_matter.as_ref().map_or(0, DarkMatter::table_bytes),
         }

@@ -154,6 +154,14 @@ template <typename T> __device__ void prolong_finest(const Level &level, const T
     }
 }
 
+/// The first sweep from zero.
+template <int N, typename T>
+__device__ void start_sweep(const Level &level, const CoarseCell<N> &cell, const Factors<T> &factors, const T *source,
+                            T *error) {
+    const Around around(level, cell.g);
+    error[cell.place()] = -factors.step[around.missing<N>(cell.x, cell.y, cell.z)] * source[cell.place()];
+}
+
 template <int N, typename T>
 __device__ void smooth(const Level &level, const CoarseCell<N> &cell, const Factors<T> &factors, const T *source,
                        const T *error, T *next) {
@@ -226,8 +234,8 @@ template <typename T> struct CoarsestFactors {
     Factors<T> sweeps[8];
 };
 
-/// All sweeps on the grid of one cell a group by one block, from the residual of the grid of 2^3 cells; the error comes to
-/// `next`.
+/// All sweeps on the grid of one cell a group by one block, from the residual of the grid of 2^3 cells or, without that, from
+/// `source`; the error comes to `next`.
 template <typename T>
 __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &factors, const T *fine_source,
                                const T *fine_error, T *source, T *error, T *next) {
@@ -244,7 +252,8 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
     each_group([&](uint32_t g, int n) {
         neighbours[n].find(level, g);
         const CoarseCell<1> cell(level, g);
-        restrict_residual<1>(level, cell, factors.sweeps[0], fine_source, fine_error, source, error);
+        if (fine_source) restrict_residual<1>(level, cell, factors.sweeps[0], fine_source, fine_error, source, error);
+        else start_sweep<1>(level, cell, factors.sweeps[0], source, error);
         right[n] = source[cell.place()];
     });
     for (int sweep = 1; sweep < 8; sweep++) {
@@ -259,6 +268,13 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
     }
 }
 
+#define START(N, T, suffix)                                                                                            \
+    extern "C" __global__ void start_sweep_##N##_##suffix(Level level, Factors<T> factors, const T *source,            \
+                                                          T *error) {                                                  \
+        cell_of_thread<N>(level, [&](const CoarseCell<N> &cell) {                                                      \
+            start_sweep<N, T>(level, cell, factors, source, error);                                                    \
+        });                                                                                                            \
+    }
 #define FINEST(T, suffix)                                                                                              \
     extern "C" __global__ void face_residual_##suffix(Level level, const T *ghosts, const T *potential,                \
                                                       Factors<T> factors, T *source, T *error) {                       \
@@ -301,6 +317,9 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
         solve_coarsest<T>(level, factors, fine_source, fine_error, source, error, next);                               \
     }
 #define ALL(T, suffix)                                                                                                 \
+    START(8, T, suffix)                                                                                                \
+    START(2, T, suffix)                                                                                                \
+    START(1, T, suffix)                                                                                                \
     FINEST(T, suffix)                                                                                                  \
     GRID(4, T, suffix)                                                                                                 \
     GRID(2, T, suffix)                                                                                                 \

@@ -54,9 +54,31 @@ pub(super) fn face_residual<T: Real>(
                 add_jumps(face, ghosts, cells, source);
             }
         }
-        for (c, at) in cells(N).enumerate() {
-            error[c] = -factors.0[around.missing(N, at)] * source[c];
-        }
+        start(N, &around, factors, source, error);
+    });
+}
+
+/// The first sweep of a group from zero.
+fn start<T: Real>(n: usize, around: &Around<T>, factors: &Factors<T>, source: &[T], error: &mut [T]) {
+    for (c, at) in cells(n).enumerate() {
+        error[c] = -factors.0[around.missing(n, at)] * source[c];
+    }
+}
+
+pub(super) fn start_sweep<T: Real>(
+    tables: &LevelTopology,
+    n: usize,
+    factors: &Factors<T>,
+    [source, error, _]: &mut [Buffer<T>; 3],
+) {
+    let source = source.host();
+    let error = SlotWriter::new(error.host_mut(), n * n * n);
+    each_group(tables, |g| {
+        let slot = tables.slots[g];
+        // SAFETY: the slots of a level are distinct, and each is visited once.
+        let error = unsafe { error.slot(slot) };
+        let source = &source[slot as usize * n * n * n..][..n * n * n];
+        start(n, &Around::of(tables, g, n), factors, source, error);
     });
 }
 
@@ -122,14 +144,13 @@ pub(super) fn restrict_residual<T: Real>(
             let from = fine_source[(z * fine_n + y) * fine_n + x];
             from - laplacian(&block, fine_n + 2, place(fine_n, [x, y, z]))
         };
-        let around = Around::<T>::of(tables, g, n);
         for (c, at) in cells(n).enumerate() {
             let [x, y, z] = at.map(|coordinate| 2 * coordinate);
             let pair = |y: usize, z: usize| residual([x, y, z]) + residual([x + 1, y, z]);
             let sum = (pair(y, z) + pair(y + 1, z)) + (pair(y, z + 1) + pair(y + 1, z + 1));
             source[c] = T::from_f64(0.5) * sum;
-            error[c] = -factors.0[around.missing(n, at)] * source[c];
         }
+        start(n, &Around::of(tables, g, n), factors, source, error);
     });
 }
 

@@ -4,6 +4,7 @@
 use super::v_cycle::COARSEST;
 use super::{CoarseGrid, Factors};
 use crate::device::buffer::Buffer;
+use crate::device::cuda::array::Pointer;
 use crate::device::cuda::{CudaDevice, launch};
 use crate::layout::PATCH;
 use crate::level::cuda::Level;
@@ -35,6 +36,20 @@ pub(super) fn face_residual<T: Real>(
     unsafe {
         launch!(device, T, "face_residual", tables.len(), THREADS, 0;
             Level::of(device, tables), ghosts.pointer(), potential.pointer(), factors, source.pointer(), error.pointer());
+    }
+}
+
+pub(super) fn start_sweep<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTopology,
+    width: usize,
+    factors: Factors<T>,
+    [source, error, _]: &mut [Buffer<T>; 3],
+) {
+    // SAFETY: as above.
+    unsafe {
+        launch!(device, T, &format!("start_sweep_{width}"), blocks_of_cells(tables, width), THREADS, 0;
+            Level::of(device, tables), factors, source.pointer(), error.pointer());
     }
 }
 
@@ -94,19 +109,25 @@ const GROUPS_OF_A_THREAD: usize = 4;
 #[repr(C)]
 struct CoarsestFactors<T>([Factors<T>; 8]);
 
-/// All sweeps on the coarsest grid in one launch, unless groups are too many: whether they are done.
+/// Whether the coarsest grid of a level is solved by one block, which takes less time than a launch for each sweep.
+pub(super) fn is_for_one_block(tables: &LevelTopology) -> bool {
+    tables.len() <= GROUPS_OF_A_THREAD * COARSEST_THREADS as usize
+}
+
+/// All sweeps on the coarsest grid in one launch.
+///
+/// * `fine`: the grid whose residual is the source, where that is not there yet
 pub(super) fn solve_coarsest<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
-    fine: &[Buffer<T>; 3],
+    fine: Option<&[Buffer<T>; 3]>,
     coarsest: &mut [Buffer<T>; 3],
-) -> bool {
-    if tables.len() > GROUPS_OF_A_THREAD * COARSEST_THREADS as usize {
-        return false;
-    }
+) {
     let factors = CoarsestFactors(COARSEST.map(|weight| Factors::<T>::new(1, weight)));
-    let [fine_source, fine_error] =
-        [CoarseGrid::<T>::SOURCE, CoarseGrid::<T>::ERROR].map(|which| fine[which].pointer());
+    let [fine_source, fine_error] = match fine {
+        Some([source, error, _]) => [source.pointer(), error.pointer()],
+        None => [Pointer::NULL; 2],
+    };
     let [source, error, next] = coarsest.each_mut().map(|array| array.pointer());
     // SAFETY: the parameters are the kernel's; the arrays have every slot, checked by the caller.
     unsafe {
@@ -114,5 +135,4 @@ pub(super) fn solve_coarsest<T: Real>(
             Level::of(device, tables), factors, fine_source, fine_error, source, error, next);
     }
     coarsest.swap(CoarseGrid::<T>::ERROR, CoarseGrid::<T>::NEXT);
-    true
 }

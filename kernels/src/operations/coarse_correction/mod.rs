@@ -29,7 +29,7 @@ use crate::level::level_topology::LevelTopology;
 use crate::operations::potential_ghosts::GHOST_CELLS;
 use crate::real::Real;
 
-pub use v_cycle::find_error;
+pub use v_cycle::{OtherRanks, find_error};
 
 /// Cells of a group along an axis of each grid, from fine to coarse.
 pub const GRID_WIDTHS: [usize; 4] = [8, 4, 2, 1];
@@ -111,6 +111,20 @@ pub fn face_residual<T: Real>(
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::face_residual(device, tables, ghosts, potential, factors, grid.arrays),
+    }
+}
+
+/// Begins a sweep of `weight` from zero: of groups whose source other ranks have found.
+///
+/// # Panics
+/// If an array is too short.
+fn start_sweep<T: Real>(device: &Device, tables: &LevelTopology, weight: f64, grid: CoarseGrid<T>) {
+    grid.check(tables);
+    let factors = Factors::new(grid.width, weight);
+    match device {
+        Device::Cpu(device) => device.install(|| cpu::start_sweep(tables, grid.width, &factors, grid.arrays)),
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => cuda::start_sweep(device, tables, grid.width, factors, grid.arrays),
     }
 }
 

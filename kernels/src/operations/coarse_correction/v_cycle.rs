@@ -1,6 +1,6 @@
 //! One V-cycle over the coarse grids.
 
-use super::{CoarseGrid, GRID_WIDTHS, face_residual, prolong_error, restrict_residual, smooth};
+use super::{CoarseGrid, GRID_WIDTHS, face_residual, prolong_error, restrict_residual, smooth, start_sweep};
 use crate::device::Device;
 use crate::device::buffer::Buffer;
 use crate::level::level_topology::LevelTopology;
@@ -12,87 +12,144 @@ const BEFORE: [f64; 2] = [0.5759, 2.157];
 const AFTER: f64 = 0.9091;
 pub(super) const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.036, 4.475, 12.72];
 
-/// Brings the errors of other ranks' groups up to date.
-type Exchange<'e, T> = dyn FnMut(CoarseGrid<T>) + 'e;
+/// The grid of one cell a group.
+const COARSEST_GRID: usize = GRID_WIDTHS.len() - 1;
+
+/// Whether ranks send each other source and error of a grid but the coarsest.
+const IS_SHARED: [bool; COARSEST_GRID] = [true, false, true];
+
+/// What other ranks have to do with a level. Between two messages a rank also works on the ghosts beside its groups: each
+/// sweep and each residual leaves them right in one layer of cells less, so that the source of 8³ cells suffices for the
+/// grids of 8³ and 4³, and that of 2³ for one of its own. The coarsest grid has all groups on every rank.
+pub struct OtherRanks<'a, T> {
+    /// Own groups, and the ghosts beside them. Rows name a group wherever there is one; of one that is no ghost here they
+    /// may name any slot.
+    pub with_ghosts: &'a LevelTopology,
+    /// The groups of all ranks, as far as their faces go; the coarsest grid has a slot for each.
+    pub whole: &'a LevelTopology,
+    /// Brings an array of the grid of so many cells a group along an axis up to date at other ranks' groups: all of them on
+    /// the coarsest grid, else ghosts.
+    pub exchange: &'a mut Exchange<'a, T>,
+}
+
+/// Of a grid and an array.
+type Exchange<'a, T> = dyn FnMut(usize, &mut Buffer<T>) + 'a;
 
 /// The grids of a level, and the ranks that share it.
-struct VCycle<'a, 'e, T> {
+struct VCycle<'a, T> {
     device: &'a Device,
+    /// The groups that all grids but the coarsest are worked on.
     tables: &'a LevelTopology,
+    /// Those of the coarsest.
+    whole: &'a LevelTopology,
     /// In the order of [`GRID_WIDTHS`].
     grids: [&'a mut [Buffer<T>; 3]; 4],
-    exchange: Option<&'a mut Exchange<'e, T>>,
+    exchange: Option<&'a mut Exchange<'a, T>>,
 }
 
 /// Finds the error of the groups' solutions at faces by a V-cycle: on each grid two sweeps, the coarser grids, one sweep.
 ///
 /// - `ghosts`, `potential`: as of [`face_residual`].
 /// - `grids`: their arrays, in the order of [`GRID_WIDTHS`]. The error is on the first one.
-/// - `exchange`: brings the errors of other ranks' groups up to date; none where the level is of one rank.
+/// - `others`: none where the level is of one rank.
 ///
 /// # Panics
 /// If an array is too short.
-pub fn find_error<T: Real>(
-    device: &Device,
-    tables: &LevelTopology,
+pub fn find_error<'a, T: Real>(
+    device: &'a Device,
+    tables: &'a LevelTopology,
     ghosts: &Buffer<T>,
     potential: &Buffer<T>,
-    grids: [&mut [Buffer<T>; 3]; 4],
-    exchange: Option<&mut Exchange<'_, T>>,
+    grids: [&'a mut [Buffer<T>; 3]; 4],
+    others: Option<OtherRanks<'a, T>>,
 ) {
-    let mut cycle = VCycle { device, tables, grids, exchange };
+    let mut cycle = match others {
+        None => VCycle { device, tables, whole: tables, grids, exchange: None },
+        Some(OtherRanks { with_ghosts, whole, exchange }) => {
+            VCycle { device, tables: with_ghosts, whole, grids, exchange: Some(exchange) }
+        }
+    };
     face_residual(device, tables, ghosts, potential, BEFORE[0], cycle.grid(0));
     cycle.solve(0);
-    cycle.exchange(0);
 }
 
-impl<T: Real> VCycle<'_, '_, T> {
-    /// Improves the error on grid `n`, where the first sweep is done.
+/// The weight of the first sweep on a grid.
+fn first_weight(n: usize) -> f64 {
+    if n == COARSEST_GRID { COARSEST[0] } else { BEFORE[0] }
+}
+
+impl<'a, T: Real> VCycle<'a, T> {
+    /// The groups that a grid is worked on.
+    fn tables(&self, n: usize) -> &'a LevelTopology {
+        if n == COARSEST_GRID { self.whole } else { self.tables }
+    }
+
+    /// Finds the error on grid `n`, where own groups have the source and the first sweep.
     fn solve(&mut self, n: usize) {
+        if n == COARSEST_GRID {
+            return self.solve_coarsest();
+        }
         let (device, tables, next) = (self.device, self.tables, n + 1);
-        if next == GRID_WIDTHS.len() {
-            return COARSEST[1..].iter().for_each(|&weight| self.sweep(n, weight));
+        if IS_SHARED[n] {
+            self.share_source(n);
         }
         self.sweep(n, BEFORE[1]);
-        self.exchange(n);
-        if !self.is_solved_at_once(next) {
-            let first = if next + 1 == GRID_WIDTHS.len() { COARSEST[0] } else { BEFORE[0] };
+        if !(next == COARSEST_GRID && self.exchange.is_none() && self.is_solved_at_once()) {
             let [fine, coarse] = self.pair(n);
-            restrict_residual(device, tables, first, fine, coarse);
+            restrict_residual(device, tables, first_weight(next), fine, coarse);
             self.solve(next);
         }
-        self.exchange(next);
         let [fine, coarse] = self.pair(n);
         prolong_error(device, tables, coarse, fine);
         self.sweep(n, AFTER);
+        if IS_SHARED[n] {
+            self.share(n, CoarseGrid::<T>::ERROR);
+        }
     }
 
-    /// Solves the coarsest grid, if `n` is that, where one launch takes less time than its sweeps.
-    fn is_solved_at_once(&mut self, n: usize) -> bool {
-        if n + 1 != GRID_WIDTHS.len() || self.exchange.is_some() {
-            return false;
+    /// Finds the error on the coarsest grid.
+    fn solve_coarsest(&mut self) {
+        let n = COARSEST_GRID;
+        self.share_source(n);
+        if !self.is_solved_at_once() {
+            COARSEST[1..].iter().for_each(|&weight| self.sweep(n, weight));
         }
+    }
+
+    /// Solves the coarsest grid where one launch takes less time than its sweeps: of one rank from the residual of the finer
+    /// grid, else from the source.
+    fn is_solved_at_once(&mut self) -> bool {
         match self.device {
             Device::Cpu(_) => false,
             #[cfg(feature = "cuda")]
             Device::Cuda(device) => {
-                let tables = self.tables;
-                self.pair(n - 1).iter().for_each(|grid| grid.check(tables));
+                let whole = self.whole;
+                if !super::cuda::is_for_one_block(whole) {
+                    return false;
+                }
+                self.grid(COARSEST_GRID).check(whole);
                 let [_, _, fine, coarsest] = &mut self.grids;
-                super::cuda::solve_coarsest(device, tables, fine, coarsest)
+                super::cuda::solve_coarsest(device, whole, self.exchange.is_none().then_some(&**fine), coarsest);
+                true
             }
         }
     }
 
     fn sweep(&mut self, n: usize, weight: f64) {
-        self.exchange(n);
-        smooth(self.device, self.tables, weight, self.grid(n));
+        smooth(self.device, self.tables(n), weight, self.grid(n));
     }
 
-    fn exchange(&mut self, n: usize) {
-        let grid = CoarseGrid { width: GRID_WIDTHS[n], arrays: self.grids[n] };
+    /// Brings the source at other ranks' groups up to date, and makes the first sweep of it there too.
+    fn share_source(&mut self, n: usize) {
+        if self.exchange.is_some() {
+            self.share(n, CoarseGrid::<T>::SOURCE);
+            start_sweep(self.device, self.tables(n), first_weight(n), self.grid(n));
+        }
+    }
+
+    fn share(&mut self, n: usize, array: usize) {
         if let Some(exchange) = &mut self.exchange {
-            exchange(grid);
+            exchange(GRID_WIDTHS[n], &mut self.grids[n][array]);
         }
     }
 
