@@ -51,7 +51,7 @@ impl Deposits {
     pub(crate) fn of(communicator: &Communicator, owners: &Owners, own: &Octree, known: &RemoteGroups) -> Self {
         let (rank, levels) = (communicator.rank(), own.level_count());
         let mut send: Vec<Boxes> = vec![Vec::new(); levels];
-        // the finer level's groups that are own, or hold own ones
+        // the finer level's groups that are own, or hold own ones, and have other ranks' groups around their parents
         let mut finer: FxHashSet<Key> = FxHashSet::default();
         for level in (0..levels).rev() {
             let mut list: Vec<Reading> = Vec::new();
@@ -71,7 +71,8 @@ impl Deposits {
                     list.extend((owner != rank).then(|| reading(owner as u32, key, cells)));
                 });
             }
-            finer = finer.iter().filter_map(Key::parent).chain(own.level(level).iter().copied()).collect();
+            // own groups that none is told of lie among own groups of this level, their parents among the next
+            finer = finer.iter().filter_map(Key::parent).chain(known.near(level).iter().copied()).collect();
             send[level] = merged(level, list);
         }
         let receive = tell(communicator, &send);

@@ -6,6 +6,7 @@
 
 use crate::dark_matter::{Deposits, HostParticles};
 use crate::mesh::device_mesh::buffers_of;
+use crate::mesh::places::Places;
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::owners::Owners;
@@ -14,7 +15,6 @@ use comove_kernels::layout::OCTANTS;
 use comove_kernels::level_topology::NONE;
 use comove_kernels::particles::{self, COLUMNS, Particles};
 use comove_kernels::{Device, GroupLocator, KernelError, buffer_sides};
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Particles that a rank sends at a time, and about as many that it receives: 32 MiB.
@@ -165,31 +165,35 @@ fn key_at(root: [u32; 3], position: [u32; 3], level: usize) -> Key {
 /// What the particles of a rank among others look up: its own groups and all that it knows of.
 pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     let levels = mesh.tree.level_count();
-    let mut nodes: Vec<FxHashMap<Key, u32>> = vec![FxHashMap::default(); levels];
+    let mut nodes = vec![Places::default(); levels];
     let mut end = 0;
     let own = (0..levels).flat_map(|n| mesh.tree.level(n).iter().copied().zip(mesh.slots[n].iter().copied()));
     let theirs = share.ghosts.iter().flatten().copied();
     for (key, slot) in own.chain(theirs).chain(share.deposits.iter().flat_map(Deposits::groups)) {
-        nodes[usize::from(key.level)].insert(key, slot);
+        *nodes[usize::from(key.level)].entry(key.morton()) = slot;
         end = end.max(slot + 1);
     }
     // the others have numbers beyond the slots, the first one stands for all root groups that nobody here knows of
     let (slots, unknown) = (end, end);
-    let mut next = end + 1..;
-    let mut add = |nodes: &mut FxHashMap<Key, u32>, key: Key| {
-        nodes.entry(key).or_insert_with(|| next.next().expect("fewer than 2³² groups"));
+    let mut next = end + 1;
+    let mut add = |nodes: &mut Places, position: u64| {
+        let node = nodes.entry(position);
+        if *node == NONE {
+            *node = next;
+            next += 1;
+        }
     };
     for level in (0..levels).rev() {
-        share.known.level(level).iter().for_each(|group| add(&mut nodes[level], group.key));
-        let parents: Vec<Key> = nodes[level].keys().filter_map(Key::parent).collect();
-        parents.into_iter().for_each(|parent| add(&mut nodes[level - 1], parent));
+        share.known.level(level).iter().for_each(|group| add(&mut nodes[level], group.key.morton()));
+        if let [.., parents, finer] = &mut nodes[..=level] {
+            finer.iter().for_each(|(position, _)| add(parents, position >> 3));
+        }
     }
-    let end = next.start as usize;
+    let end = next as usize;
     let mut children = vec![NONE; end * OCTANTS];
-    for level in 1..levels {
-        for (key, &node) in &nodes[level] {
-            let parent = nodes[level - 1][&key.parent().expect("a refined level has parents")];
-            children[parent as usize * OCTANTS + key.octant()] = node;
+    for levels in nodes.windows(2) {
+        for (position, node) in levels[1].iter() {
+            children[levels[0].at(position >> 3) as usize * OCTANTS + (position & 7) as usize] = node;
         }
     }
     let mut buffers = vec![0; end];
@@ -200,9 +204,9 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     for group in (1..levels).flat_map(|level| share.known.level(level)) {
         let level = usize::from(group.key.level);
         if group.key.parent().is_some_and(|parent| mesh.tree.find(parent).is_some()) {
-            let is_missing = |key: Key| !nodes[level].contains_key(&key);
+            let is_missing = |key: Key| nodes[level].find(key) == NONE;
             let sides = buffer_sides(|step| mesh.tree.neighbour(group.key, step).is_some_and(is_missing));
-            buffers[nodes[level][&group.key] as usize] = sides;
+            buffers[nodes[level].find(group.key) as usize] = sides;
         }
     }
     let (mut numbers, mut first) = (vec![0; end], vec![1]);
@@ -218,7 +222,12 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     GroupLocator {
         root,
         slots,
-        root_slots: places.map(|c| nodes[0].get(&Key::new(0, c)).copied().unwrap_or(unknown)).collect(),
+        root_slots: places
+            .map(|c| match nodes[0].find(Key::new(0, c)) {
+                NONE => unknown,
+                node => node,
+            })
+            .collect(),
         children: children.into(),
         numbers: numbers.into(),
         buffers: buffers.into(),

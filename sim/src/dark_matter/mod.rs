@@ -17,7 +17,8 @@ use host::FRACTIONS;
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::error::{SimError, Strays};
-use crate::mesh::{Key, Mesh, Octree};
+use crate::mesh::places::Places;
+use crate::mesh::{Mesh, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Exchange;
@@ -28,7 +29,6 @@ use comove_kernels::overflow::Overflow;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
 use comove_kernels::point::particle::{WeightUnit, mass_of_class};
 use comove_kernels::{Buffer, Device, GroupLocator, KernelError, Real, TimedPotential};
-use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -203,17 +203,17 @@ impl<T: Real> DarkMatter<T> {
     }
 
     /// How many particles there are in each own group, where ranks share the mesh.
-    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> FxHashMap<Key, u32> {
+    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> Vec<Places> {
         let counts = particles::count_in_groups(device, &self.locator, &self.particles);
         let mut counts = counts.as_slice();
-        let mut of_groups = FxHashMap::default();
-        for level in 0..mesh.tree.level_count() {
-            let keys = mesh.tree.level(level);
-            of_groups.extend(keys.iter().copied().zip(counts.iter().copied()));
+        let mut of_level = |level: usize| {
+            let (keys, mut places) = (mesh.tree.level(level), Places::default());
+            keys.iter().zip(counts).for_each(|(key, &count)| *places.entry(key.morton()) = count);
             // behind them those that wait on the level
             counts = &counts[keys.len() + 1..];
-        }
-        of_groups
+            places
+        };
+        (0..mesh.tree.level_count()).map(&mut of_level).collect()
     }
 
     /// Makes room for so many particles.

@@ -7,6 +7,7 @@ pub(crate) mod host_state;
 pub(crate) mod key;
 pub(crate) mod neighbours;
 pub(crate) mod nesting;
+pub(crate) mod places;
 pub(crate) mod sites;
 pub(crate) mod stencil;
 pub(crate) mod tree;

@@ -1,5 +1,6 @@
 //! What ranks know and send for the coarse correction of a level: more than for anything else, so that few messages do.
 
+use crate::mesh::places::Places;
 use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{directions, face_entry, face_offset, outside};
 use crate::mesh::{Key, Octree};
@@ -9,7 +10,6 @@ use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Groups whose rows one thread makes.
@@ -55,25 +55,6 @@ impl AllGroups {
     }
 }
 
-/// The slots of a level's groups, by place: of 4³ places that follow each other along the Morton curve at once.
-#[derive(Default)]
-struct Places {
-    blocks: FxHashMap<u64, [u32; 64]>,
-}
-
-impl Places {
-    /// The entry of a place.
-    fn entry(&mut self, key: Key) -> &mut u32 {
-        let position = key.morton();
-        &mut self.blocks.entry(position >> 6).or_insert([NONE; 64])[(position & 63) as usize]
-    }
-
-    fn find(&self, key: Key) -> u32 {
-        let position = key.morton();
-        self.blocks.get(&(position >> 6)).map_or(NONE, |block| block[(position & 63) as usize])
-    }
-}
-
 /// The tables and links of a refined level that other ranks share.
 #[derive(Clone, Debug, Default)]
 pub struct CoarseLinks {
@@ -106,12 +87,12 @@ impl CoarseLinks {
         let mut places = Places::default();
         let mut slots = 0;
         for (&key, site) in sites.iter().filter(|(_, site)| site.slot != NONE) {
-            *places.entry(key) = site.slot;
+            *places.entry(key.morton()) = site.slot;
             slots = slots.max(site.slot + 1);
         }
         let mut slots_of = |keys: &Vec<Key>| {
-            let slot = |&key: &Key| {
-                let slot = places.entry(key);
+            let slot = |key: &Key| {
+                let slot = places.entry(key.morton());
                 if *slot == NONE {
                     *slot = slots;
                     slots += 1;

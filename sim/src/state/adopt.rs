@@ -3,6 +3,7 @@
 
 use crate::dark_matter::Transfer;
 use crate::error::SimError;
+use crate::mesh::places::Places;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::exchange::Exchange;
@@ -15,6 +16,7 @@ use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::memory::Footprint;
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use comove_kernels::level_topology::NONE;
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::slots::copy_slots;
 use comove_kernels::{DeviceTable, Eos, Real, prolong};
@@ -56,15 +58,18 @@ impl Moves {
 
 /// How much work groups are.
 struct GroupWork {
-    /// Particles in own groups, where there is dark matter.
-    particles: Option<FxHashMap<Key, u32>>,
+    /// Particles in own groups by level, where there is dark matter.
+    particles: Option<Vec<Places>>,
 }
 
 impl GroupWork {
     /// In particles; of a rank without dark matter all groups are as much.
     fn of(&self, key: Key) -> u64 {
         let Some(particles) = &self.particles else { return 1 };
-        let count = |key: &Key| particles.get(key).copied().map(u64::from);
+        let count = |key: &Key| match particles.get(usize::from(key.level))?.find(*key) {
+            NONE => None,
+            count => Some(u64::from(count)),
+        };
         // a new group takes those of a patch
         let of_patch = || key.parent().and_then(|parent| count(&parent)).map(|count| count / OCTANTS as u64);
         GROUP_CELLS as u64 * PARTICLES_OF_A_CELL + count(&key).or_else(of_patch).unwrap_or(0)
