@@ -63,7 +63,7 @@ impl Case {
             tables: LevelTopology { slots: slots.into(), ..LevelTopology::default() },
             particles: Particles::from_host(&device, columns).expect("room"),
             mass: Buffer::zeros(&device, COUNT).expect("room"),
-            overflow: Overflow::none(&device).expect("room"),
+            overflow: Overflow::none(&device, u128::MAX).expect("room"),
             density: zeros(COUNT),
             fluid: zeros(GROUPS * GROUP_VALUES),
             potential: zeros(COUNT),

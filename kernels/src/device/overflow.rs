@@ -2,24 +2,39 @@
 
 use crate::device::Device;
 use crate::device::buffer::Buffer;
+#[cfg(feature = "cuda")]
+use crate::device::cuda::array::Pointer;
 use crate::device::error::KernelError;
 
 /// A cell of a pool whose sum has exceeded 64 bits: none, or one of them.
 #[derive(Debug)]
-pub struct Overflow(pub(crate) Buffer<u64>);
+pub struct Overflow {
+    /// The number behind that of the cell, or 0.
+    pub(crate) cell: Buffer<u64>,
+    /// Whether a sum can exceed 64 bits.
+    is_possible: bool,
+}
 
 impl Overflow {
     /// None so far.
     ///
+    /// * `most`: what all that is summed amounts to; a GPU does not look at sums that this keeps below 64 bits
+    ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
-    pub fn none(device: &Device) -> Result<Self, KernelError> {
-        Buffer::zeros(device, 1).map(Self)
+    pub fn none(device: &Device, most: u128) -> Result<Self, KernelError> {
+        Ok(Self { cell: Buffer::zeros(device, 1)?, is_possible: most > u128::from(u64::MAX) })
     }
 
     /// The last of these cells in the pool, `[slots, 16, 16, 16]`; waits for the device.
     pub fn cell(&self) -> Option<usize> {
-        (self.0.to_host()[0] as usize).checked_sub(1)
+        if self.is_possible { (self.cell.to_host()[0] as usize).checked_sub(1) } else { None }
+    }
+
+    /// For kernels: of nothing where no sum can exceed 64 bits.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn pointer(&self) -> Pointer<u64> {
+        if self.is_possible { self.cell.pointer() } else { Pointer::NULL }
     }
 }
 

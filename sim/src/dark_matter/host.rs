@@ -76,6 +76,11 @@ impl DarkMatterHeader {
         WeightUnit::for_heaviest(self.heaviest_class())
     }
 
+    /// Weight of all particles in that unit.
+    pub fn weight(&self) -> u128 {
+        self.sum_of_powers(1) * u128::from(self.weight_unit().whole())
+    }
+
     /// Density of a weight of 1 ([`DarkMatterHeader::weight_unit`]) in a cell of this width.
     pub fn density_of_weight(&self, width: f64) -> f64 {
         self.particle_mass / (self.weight_unit().whole() as f64 * width.powi(3))

@@ -138,7 +138,7 @@ impl<T: Real> DarkMatter<T> {
             box_lengths,
             edges: [0, 1, 2].map(|axis| if periodic[axis] { 0 } else { edge(axis) }),
             matter: Matter::empty(device)?,
-            overflow: Overflow::none(device)?,
+            overflow: Overflow::none(device, all.weight())?,
             sums: OnceLock::new(),
         })
     }
@@ -459,7 +459,7 @@ impl<T: Real> DarkMatter<T> {
     pub(crate) fn restore(&mut self, device: &Device, saved: &SavedParticles) {
         self.sums.take();
         // a place in a tree that is left
-        self.overflow = Overflow::none(device).expect("there was room for it before");
+        self.overflow = Overflow::none(device, self.all.weight()).expect("there was room for it before");
         let room = self.particles.resize(device, saved.columns[0].len());
         room.expect("there was room for them before");
         self.particles.columns.iter_mut().zip(&saved.columns).for_each(|(to, from)| to.copy_from(from));

@@ -31,12 +31,12 @@ impl<T: Real> CoarseGrids<T> {
         let Some(links) = ranks.links.get(problem.level) else {
             return find_error(problem.device, tables, ghosts, field, grids, None);
         };
-        let CoarseLinks { with_ghosts, whole, gather, .. } = &links.coarse;
+        let CoarseLinks { with_ghosts, ghosts: theirs, whole, gather, .. } = &links.coarse;
         let mut exchange = |width: usize, array: &mut Buffer<T>| {
             let links = if width == 1 { gather } else { &links.beside };
             ranks.ghost_exchange.exchange_slots(links, width.pow(3), array);
         };
-        let others = OtherRanks { with_ghosts, whole, exchange: &mut exchange };
+        let others = OtherRanks { with_ghosts, ghosts: theirs, whole, exchange: &mut exchange };
         find_error(problem.device, tables, ghosts, field, grids, Some(others));
     }
 }

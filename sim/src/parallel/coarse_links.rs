@@ -6,9 +6,9 @@ use crate::mesh::stencil::{directions, face_entry, face_offset, outside};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::Communicator;
 use crate::parallel::links::{SlotLinks, links_of_slots};
+use comove_kernels::LevelTopology;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES};
 use comove_kernels::level_topology::NONE;
-use comove_kernels::{DeviceTable, LevelTopology};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -58,8 +58,10 @@ impl AllGroups {
 /// The tables and links of a refined level that other ranks share.
 #[derive(Clone, Debug, Default)]
 pub struct CoarseLinks {
-    /// Own groups, and the ghosts beside them. Rows name a group wherever there is one: of one that has no slot here the slot
-    /// of the ghost itself.
+    /// The ghosts beside own groups. Rows name a group wherever there is one: of one that has no slot here the slot of the
+    /// ghost itself.
+    pub ghosts: LevelTopology,
+    /// Own groups, and these behind them.
     pub with_ghosts: LevelTopology,
     /// All groups, as far as their faces go: those without a slot in the pools in slots behind, which only the coarsest grid
     /// has.
@@ -110,8 +112,10 @@ impl CoarseLinks {
             true => Vec::new(),
             false => others().flat_map(|(other, slots)| slots.iter().map(move |&slot| (other, slot))).collect(),
         };
+        let ghosts = ghosts(lattice, beside, &places, sites);
         Self {
-            with_ghosts: with_ghosts(lattice, tables, beside, &places, sites),
+            with_ghosts: with(tables, &ghosts),
+            ghosts,
             whole: whole(lattice, all.concat(), by_rank.concat(), &places),
             gather: links_of_slots(&send, &receive),
             slots: slots as usize,
@@ -120,18 +124,12 @@ impl CoarseLinks {
 
     /// Bytes of the tables on a device.
     pub(crate) fn bytes(&self) -> usize {
-        self.with_ghosts.bytes() + self.whole.bytes()
+        [&self.ghosts, &self.with_ghosts, &self.whole].map(LevelTopology::bytes).iter().sum()
     }
 }
 
-/// Own groups and the ghosts beside them.
-fn with_ghosts(
-    lattice: &Octree,
-    tables: &LevelTopology,
-    beside: &[Key],
-    places: &Places,
-    sites: &Sites,
-) -> LevelTopology {
+/// The ghosts beside own groups, in the order of keys.
+fn ghosts(lattice: &Octree, beside: &[Key], places: &Places, sites: &Sites) -> LevelTopology {
     let mut ghosts = beside.to_vec();
     ghosts.sort_unstable();
     ghosts.dedup();
@@ -148,11 +146,20 @@ fn with_ghosts(
         row
     };
     let rows: Vec<[u32; DIRECTIONS]> = ghosts.par_iter().map(row).collect();
-    let behind = |own: &DeviceTable<u32>, ghosts: &[u32]| [own, ghosts].concat().into();
     LevelTopology {
-        slots: behind(&tables.slots, &ghosts.iter().map(|&key| slot(key)).collect::<Vec<u32>>()),
-        neighbours: behind(&tables.neighbours, rows.as_flattened()),
-        outside: tables.outside.iter().copied().chain(ghosts.iter().map(|&key| outside(lattice, key))).collect(),
+        slots: ghosts.iter().map(|&key| slot(key)).collect(),
+        neighbours: rows.into_flattened().into(),
+        outside: ghosts.iter().map(|&key| outside(lattice, key)).collect(),
+        ..LevelTopology::default()
+    }
+}
+
+/// Groups and others behind them.
+fn with(own: &LevelTopology, ghosts: &LevelTopology) -> LevelTopology {
+    LevelTopology {
+        slots: [&*own.slots, &*ghosts.slots].concat().into(),
+        neighbours: [&*own.neighbours, &*ghosts.neighbours].concat().into(),
+        outside: [&*own.outside, &*ghosts.outside].concat().into(),
         ..LevelTopology::default()
     }
 }

@@ -6,6 +6,7 @@ use crate::device::cuda::array::{Array, Staging};
 use crate::device::cuda::peers::{Opened, PeerMemory};
 use crate::device::cuda::{CudaDevice, launch};
 use crate::device::error::KernelError;
+use crate::device::overflow::Overflow;
 use crate::real::Real;
 
 /// Threads of a block; as many peers as it waits for at once.
@@ -189,13 +190,7 @@ impl PeerBuffers {
         }
     }
 
-    pub(super) fn add_weights(
-        &mut self,
-        peers: &[Peer],
-        pieces: &Pieces,
-        pool: &mut Buffer<u64>,
-        overflow: &Buffer<u64>,
-    ) {
+    pub(super) fn add_weights(&mut self, peers: &[Peer], pieces: &Pieces, pool: &mut Buffer<u64>, overflow: &Overflow) {
         let (device, progress) = (&self.device, self.progress.pointer());
         for peers in peers.chunks(MOST_PEERS) {
             let peers = self.peers(peers, size_of::<u64>(), false);

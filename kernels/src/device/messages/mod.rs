@@ -197,10 +197,10 @@ impl MessageBuffers {
         Units::Cells { fields: 1, pieces }.check(pool.len(), ends(peers)[1]);
         match (self, device) {
             (Self::Cpu(buffers), Device::Cpu(_)) => {
-                buffers.add_weights(pieces, pool.host_mut(), &mut overflow.0.host_mut()[0]);
+                buffers.add_weights(pieces, pool.host_mut(), &mut overflow.cell.host_mut()[0]);
             }
             #[cfg(feature = "cuda")]
-            (Self::Cuda(buffers), _) => buffers.add_weights(peers, pieces, pool, &overflow.0),
+            (Self::Cuda(buffers), _) => buffers.add_weights(peers, pieces, pool, overflow),
             #[cfg(feature = "cuda")]
             _ => panic!("made for another device"),
         }

@@ -194,7 +194,7 @@ fn weights_are_added(device: &Device, direct: bool) {
     let to_second = [Peer { rank: 1, send: 0..378, receive: 0..0 }];
     let to_first = [Peer { rank: 0, send: 0..0, receive: 0..378 }];
     let sent = Buffer::from_host(device, weights.clone()).unwrap();
-    let mut overflow = Overflow::none(device).unwrap();
+    let mut overflow = Overflow::none(device, u128::MAX).unwrap();
     let mut send = |pool: &mut Buffer<u64>, overflow: &mut Overflow| {
         first.pack_weights(device, &to_second, &out, &sent);
         second.pack_weights(device, &to_first, &none, &sent);

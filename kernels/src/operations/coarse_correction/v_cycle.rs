@@ -25,6 +25,8 @@ pub struct OtherRanks<'a, T> {
     /// Own groups, and the ghosts beside them. Rows name a group wherever there is one; of one that is no ghost here they
     /// may name any slot.
     pub with_ghosts: &'a LevelTopology,
+    /// These ghosts alone.
+    pub ghosts: &'a LevelTopology,
     /// The groups of all ranks, as far as their faces go; the coarsest grid has a slot for each.
     pub whole: &'a LevelTopology,
     /// Brings an array of the grid of so many cells a group along an axis up to date at other ranks' groups: all of them on
@@ -40,7 +42,9 @@ struct VCycle<'a, T> {
     device: &'a Device,
     /// The groups that all grids but the coarsest are worked on.
     tables: &'a LevelTopology,
-    /// Those of the coarsest.
+    /// Those of them that other ranks have the source of.
+    ghosts: &'a LevelTopology,
+    /// The groups that the coarsest grid is worked on.
     whole: &'a LevelTopology,
     /// In the order of [`GRID_WIDTHS`].
     grids: [&'a mut [Buffer<T>; 3]; 4],
@@ -64,9 +68,9 @@ pub fn find_error<'a, T: Real>(
     others: Option<OtherRanks<'a, T>>,
 ) {
     let mut cycle = match others {
-        None => VCycle { device, tables, whole: tables, grids, exchange: None },
-        Some(OtherRanks { with_ghosts, whole, exchange }) => {
-            VCycle { device, tables: with_ghosts, whole, grids, exchange: Some(exchange) }
+        None => VCycle { device, tables, ghosts: tables, whole: tables, grids, exchange: None },
+        Some(OtherRanks { with_ghosts, ghosts, whole, exchange }) => {
+            VCycle { device, tables: with_ghosts, ghosts, whole, grids, exchange: Some(exchange) }
         }
     };
     face_residual(device, tables, ghosts, potential, BEFORE[0], cycle.grid(0));
@@ -143,7 +147,8 @@ impl<'a, T: Real> VCycle<'a, T> {
     fn share_source(&mut self, n: usize) {
         if self.exchange.is_some() {
             self.share(n, CoarseGrid::<T>::SOURCE);
-            start_sweep(self.device, self.tables(n), first_weight(n), self.grid(n));
+            let theirs = if n == COARSEST_GRID { self.whole } else { self.ghosts };
+            start_sweep(self.device, theirs, first_weight(n), self.grid(n));
         }
     }
 

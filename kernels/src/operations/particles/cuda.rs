@@ -4,6 +4,7 @@ use super::{BLOCK, BlockSums, COLUMNS, Part, Particles};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::{Array, Pointer};
 use crate::device::cuda::{CudaDevice, launch};
+use crate::device::overflow::Overflow;
 use crate::layout::FIELDS;
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::LevelTopology;
@@ -84,7 +85,7 @@ pub(super) fn deposit(
     particles: &Particles,
     parts: &[Part],
     unit: WeightUnit,
-    (mass, overflow): (&Buffer<u64>, &Buffer<u64>),
+    (mass, overflow): (&Buffer<u64>, &Overflow),
 ) {
     let locator = Locator::of(device, locator);
     // SAFETY: the parameters are the kernel's; slots of the tables are in the pool, checked by the caller.

@@ -182,12 +182,12 @@ pub fn deposit(
     check_pool(tables, mass.len());
     match device {
         Device::Cpu(cpu) => {
-            let to = (mass.host_mut(), overflow.0.host_mut());
+            let to = (mass.host_mut(), overflow.cell.host_mut());
             cpu.install(|| cpu::deposit(locator, level, tables, particles, parts, unit, to));
         }
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
-            cuda::deposit(device, locator, level, tables, particles, parts, unit, (mass, &overflow.0));
+            cuda::deposit(device, locator, level, tables, particles, parts, unit, (mass, overflow));
         }
     }
 }

@@ -92,20 +92,47 @@ template <int N> struct Around : Neighbourhood {
 
     /// Adds the particle's mass, in weights of class 0, to the cells.
     __device__ void deposit(uint32_t scale, unsigned long long *mass, unsigned long long *overflow) const {
+        uint32_t slots[8];
+        if (!find_slots(slots)) return;
+#pragma unroll
         for (int corner = 0; corner < N * N * N; corner++) {
             const int i = corner % N, j = corner / N % N, k = corner / (N * N);
             const unsigned long long weight =
                 (unsigned long long)(weights[0][i]) * scale * weights[1][j] * weights[2][k];
-            if (weight == 0) continue;
-            const int x = lower[0] + i, y = lower[1] + j, z = lower[2] + k;
-            const uint32_t slot = beside(groups_from(x), groups_from(y), groups_from(z));
-            if (slot == NONE) continue;
+            const bool x = is_further(0, i), y = is_further(1, j), z = is_further(2, k);
+            const uint32_t near = y ? (x ? slots[3] : slots[2]) : x ? slots[1] : slots[0];
+            const uint32_t far = y ? (x ? slots[7] : slots[6]) : x ? slots[5] : slots[4];
+            const uint32_t slot = z ? far : near;
+            if (weight == 0 || slot == NONE) continue;
             const int mask = GROUP - 1;
-            add_weight(mass, size_t(slot) * GROUP_CELLS + cell(x & mask, y & mask, z & mask), weight, overflow);
+            const int place = cell((lower[0] + i) & mask, (lower[1] + j) & mask, (lower[2] + k) & mask);
+            add_weight(mass, size_t(slot) * GROUP_CELLS + place, weight, overflow);
         }
     }
 
   private:
+    /// Whether the n-th cell along an axis is in another group than the first.
+    __device__ bool is_further(int axis, int n) const { return groups_from(lower[axis] + n) != groups_from(lower[axis]); }
+
+    /// The slots of the groups that the cells are in, by whether they are further along x, y, z; whether there is any.
+    __device__ bool find_slots(uint32_t (&slots)[8]) const {
+        bool any = false;
+#pragma unroll
+        for (int corner = 0; corner < 8; corner++) {
+            int step[3];
+            int same = -1; // an axis along which there is no further group, which this corner is further along
+#pragma unroll
+            for (int axis = 0; axis < 3; axis++) {
+                const int end = corner >> axis & 1 ? N - 1 : 0;
+                step[axis] = groups_from(lower[axis] + end);
+                if (end && !is_further(axis, end)) same = axis;
+            }
+            slots[corner] = same >= 0 ? NONE : beside(step[0], step[1], step[2]);
+            any |= slots[corner] != NONE;
+        }
+        return any;
+    }
+
     __device__ explicit Around(const Neighbourhood &neighbourhood) : Neighbourhood(neighbourhood) {}
 
     __device__ void place(int axis, uint32_t cell, int first, const uint32_t (&weights_of_axis)[N]) {

@@ -73,7 +73,7 @@ fn mass_in_cells_is_that_of_clouds() {
     let (mesh, mut noise) = (mesh(), Noise::new(3));
     let (locator, columns) = (mesh.locator(), particles(20_000, &mut noise));
     let mut on_device = Particles::from_host(&device, columns.clone()).unwrap();
-    let (unit, mut overflow) = (WeightUnit::default(), Overflow::none(&device).unwrap());
+    let (unit, mut overflow) = (WeightUnit::default(), Overflow::none(&device, u128::MAX).unwrap());
     let factors = [3e7, 1e7, 2e7];
     for level in 0..LEVELS {
         let tables = mesh.tables(level);
@@ -111,7 +111,7 @@ fn leaf_cells_have_all_mass() {
 /// * `heaviest`: class of the heaviest particles
 fn leaves_have_all_mass(heaviest: usize) {
     let device = Device::cpu(2).unwrap();
-    let (unit, mut overflow) = (WeightUnit::for_heaviest(heaviest), Overflow::none(&device).unwrap());
+    let (unit, mut overflow) = (WeightUnit::for_heaviest(heaviest), Overflow::none(&device, u128::MAX).unwrap());
     // none of the finest beside the root
     let (mesh, mut noise) = (mesh_with((0..12).map(|n| [1 + n % 2, n / 2 % 3, 1 + n / 6])), Noise::new(5));
     let locator = mesh.locator();
@@ -153,7 +153,7 @@ fn left_in_cells(
     let mesh = mesh();
     let particles = Particles::from_host(device, columns.clone()).unwrap();
     let mut mass = Buffer::zeros(device, mesh.group_count() * GROUP_CELLS).unwrap();
-    let mut overflow = Overflow::none(device).unwrap();
+    let mut overflow = Overflow::none(device, 0).unwrap();
     let part = Part { range: 0..particles.len(), level: own, factors: [0.0; 3] };
     let to = (&mut mass, &mut overflow);
     deposit(device, &mesh.locator(), (level, &mesh.tables(level)), &particles, &[part], unit, to);
@@ -304,7 +304,7 @@ fn received<T: Real>(
         &particles,
         &[Part { range: 0..count, level: own, factors: drift }],
         WeightUnit::for_heaviest(5),
-        (&mut mass, &mut Overflow::none(&device).unwrap()),
+        (&mut mass, &mut Overflow::none(&device, u128::MAX).unwrap()),
     );
     kick(&device, &locator, level, &mut particles, 0..count, &now, Some(&timed), 0.1);
     let mut kicked: Vec<_> =
@@ -435,7 +435,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
         let [from, to, pool] = [&early, &late, &now].map(|values| Buffer::from_host(device, values.clone()).unwrap());
         let timed = TimedPotential { from: &from, to: &to, places: &places, weight: T::from_f64(0.3) };
         let mut mass = Buffer::zeros(device, slots * GROUP_CELLS).unwrap();
-        let mut overflow = Overflow::none(device).unwrap();
+        let mut overflow = Overflow::none(device, u128::MAX).unwrap();
         let gas = Buffer::from_host(device, fluid.clone()).unwrap();
         let mut density = Buffer::<T>::zeros(device, slots * GROUP_CELLS).unwrap();
         for level in 0..LEVELS {

@@ -24,10 +24,17 @@ extern "C" __global__ void list_foreign_f32(GroupLocator locator, int finest, Co
 extern "C" __global__ void count_in_groups_f32(GroupLocator locator, int finest, Columns particles, uint32_t lowest,
                                                unsigned *counts) {
     const size_t n = particle();
-    if (n >= particles.count) return;
-    const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
-    const uint32_t number = locator.numbers[locator.home(position, finest)];
-    if (number >= lowest) atomicAdd(counts + (number - lowest), 1u);
+    uint32_t number = NONE;
+    if (n < particles.count) {
+        const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
+        const uint32_t home = locator.numbers[locator.home(position, finest)];
+        if (home >= lowest) number = home - lowest;
+    }
+    // most of a warp are in the first one's group: they count together
+    const uint32_t common = __shfl_sync(~0u, number, 0);
+    const unsigned alike = __ballot_sync(~0u, number == common && number != NONE);
+    if (threadIdx.x % 32 == 0 && alike) atomicAdd(counts + common, unsigned(__popc(alike)));
+    if (number != NONE && number != common) atomicAdd(counts + number, 1u);
 }
 
 extern "C" __global__ void gather_column_f32(uint64_t count, const uint32_t *list, const uint32_t *column,
