@@ -9,6 +9,7 @@ mod control;
 mod decisions;
 mod differences;
 mod doctor;
+mod examination;
 mod documentation;
 mod extend;
 mod fields;

@@ -9,7 +9,7 @@ use comove_sim::{Units, VELOCITY_KM_S};
 /// Attribute of SWIFT's `/Units`.
 pub(super) const SWIFT_LENGTH: &str = "Unit length in cgs (U_L)";
 
-const MPC_CM: f64 = 3.085_677_581_491_367e24;
+pub(super) const MPC_CM: f64 = 3.085_677_581_491_367e24;
 const MSUN_G: f64 = 1.988_409_87e33;
 
 /// Relative difference of mean densities that is accepted: constants of nature differ by less between programs.
