@@ -48,10 +48,7 @@ pub(crate) enum IcTask {
     /// [`make`].
     Make(InitialCondition),
     /// [`examine`].
-    Examine {
-        mesh: PathBuf,
-        ic: InitialCondition,
-    },
+    Examine { mesh: PathBuf, ic: InitialCondition },
     /// [`place`].
     Place {
         mesh: PathBuf,

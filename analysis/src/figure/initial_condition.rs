@@ -35,20 +35,18 @@ pub struct Species {
 ///
 /// # Errors
 /// [`AnalysisError::Figure`] for a slice without cells.
-pub fn initial_condition_figure(
-    redshift: f64,
-    box_mpc_h: f64,
-    species: &[Species],
-) -> Result<Figure, AnalysisError> {
-    let style = MapStyle { size: Some(FigureSize::Column), ..MapStyle::default() };
+pub fn initial_condition_figure(redshift: f64, box_mpc_h: f64, species: &[Species]) -> Result<Figure, AnalysisError> {
+    let most = species.iter().flat_map(|one| &one.slice).fold(0.0f64, |most, delta| most.max(delta.abs()));
+    let range = (most > 0.0).then_some([-most, most]);
+    let style = MapStyle { size: Some(FigureSize::Column), range, ..MapStyle::default() };
     let slices = species.iter().map(|one| {
         let mut field = labelled(FIELD);
         field.meaning = format!("density contrast of {}", one.name).into();
         map_figure_of(&slice(redshift, box_mpc_h, one), &style, &field)
     });
     let mut figures = slices.collect::<Result<Vec<Figure>, AnalysisError>>()?;
+    figures.push(line_figure("θ = −∇·v/(aHf) of cells, and the growing mode", &[scatter(species)], 1));
     figures.push(line_figure("P(k) and linear theory", &[spectra(species)], 1));
-    figures.push(line_figure("θ = -∇·v/(aHf) of cells, and the growing mode", &[scatter(species)], 1));
     Ok(Figure::grid("Initial condition", figures, 2))
 }
 

@@ -131,7 +131,9 @@ impl Shape {
         let shift = |at: &mut [f64; 2]| (0..2).for_each(|axis| at[axis] += by[axis]);
         match &mut self {
             Self::Line { pieces, .. } => pieces.iter_mut().flatten().for_each(shift),
-            Self::Area { corners: points, .. } | Self::Discs { centres: points, .. } => points.iter_mut().for_each(shift),
+            Self::Area { corners: points, .. } | Self::Discs { centres: points, .. } => {
+                points.iter_mut().for_each(shift)
+            }
             Self::Text { at, .. } => shift(at),
             Self::Image { low, high, .. } => [low, high].into_iter().for_each(shift),
         }
@@ -174,7 +176,8 @@ impl Figure {
     /// Figures in rows of `columns`.
     pub(crate) fn grid(title: &str, figures: Vec<Self>, columns: usize) -> Self {
         let width = figures.iter().map(|figure| figure.size[0]).fold(0.0, f64::max);
-        let (mut all, mut top, mut row) = (Self { title: title.into(), size: [0.0; 2], shapes: Vec::new() }, 0.0, 0.0f64);
+        let (mut all, mut top, mut row) =
+            (Self { title: title.into(), size: [0.0; 2], shapes: Vec::new() }, 0.0, 0.0f64);
         for (n, figure) in figures.into_iter().enumerate() {
             if n % columns == 0 {
                 (top, row) = (top + row, 0.0);

@@ -76,7 +76,13 @@ impl BareFile {
         let z = needed(number("z", given.z, of_a), "the redshift", "--redshift …")?;
         let cosmology = Cosmology {
             omega_lambda: omega_lambda.unwrap_or(1.0 - omega_m),
-            ..Cosmology::flat(h, omega_m, omega_b.unwrap_or(ASSUMED.2 * omega_m), sigma8.unwrap_or(ASSUMED.0), n_s.unwrap_or(ASSUMED.1))
+            ..Cosmology::flat(
+                h,
+                omega_m,
+                omega_b.unwrap_or(ASSUMED.2 * omega_m),
+                sigma8.unwrap_or(ASSUMED.0),
+                n_s.unwrap_or(ASSUMED.1),
+            )
         };
         let mut missing = Vec::new();
         for (name, is_missing, what) in [

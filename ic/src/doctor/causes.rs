@@ -123,8 +123,14 @@ pub(super) fn of_mean_density(subject: &Subject<'_>, expected: f64) -> Vec<Cause
     let mut causes = vec![
         one(1.0, "it is in units of the gas's own mean; multiply density, momentum and energy by omega_b/omega_m"),
         one(c.omega_m, "it is in units of the critical density; divide density, momentum and energy by omega_m"),
-        one(c.omega_b, "it is omega_b, in units of the critical density; divide density, momentum and energy by omega_m"),
-        one(1.0 - c.omega_b / c.omega_m, "it is the share of dark matter, 1 - omega_b/omega_m: are the species swapped?"),
+        one(
+            c.omega_b,
+            "it is omega_b, in units of the critical density; divide density, momentum and energy by omega_m",
+        ),
+        one(
+            1.0 - c.omega_b / c.omega_m,
+            "it is the share of dark matter, 1 - omega_b/omega_m: are the species swapped?",
+        ),
         one(c.omega_b / c.omega_m, "it is the share of baryons: is the dark matter missing?"),
         one(expected / a.powi(3), "it is proper; multiply density, momentum and energy by a³"),
         one(expected / a, "it is 1/a too large"),
@@ -187,7 +193,8 @@ mod tests {
     #[test]
     fn the_simplest_cause_is_named() {
         let cause = |ratio: f64, text: &str, mistakes| Cause { ratio, text: text.into(), mistakes };
-        let causes = [cause(2.0, "two", 1), cause(2.02, "as well", 1), cause(2.0, "complicated", 2), cause(9.0, "nine", 2)];
+        let causes =
+            [cause(2.0, "two", 1), cause(2.02, "as well", 1), cause(2.0, "complicated", 2), cause(9.0, "nine", 2)];
         assert_eq!(explained(2.01, &causes, 0.02).as_deref(), Some("two, or as well"));
         assert_eq!(explained(9.1, &causes, 0.02).as_deref(), Some("nine"));
         assert_eq!(explained(4.0, &causes, 0.02), None);

@@ -25,9 +25,8 @@ pub(crate) fn disorder(
 ) -> Option<String> {
     let value = |i: usize| mesh.density[i];
     let plausible = |v: f64| v > 0.01 * share && v < 100.0 * share;
-    let fraction = |f: &(dyn Fn(f64) -> f64 + Sync)| {
-        mesh.mean(communicator, |i| f64::from(u8::from(plausible(f(value(i))))))
-    };
+    let fraction =
+        |f: &(dyn Fn(f64) -> f64 + Sync)| mesh.mean(communicator, |i| f64::from(u8::from(plausible(f(value(i))))));
     let as_is = fraction(&|v| v);
     let single = fraction(&|v| f64::from(f32::from_bits((v as f32).to_bits().swap_bytes())));
     let double = fraction(&|v| f64::from_bits(v.to_bits().swap_bytes()));

@@ -39,6 +39,8 @@ pub(super) struct SpeciesModes {
     pub delta: Vec<Complex<f64>>,
     /// Code velocity along x, y, z; of particles at any positions momentum over mean density.
     pub velocity: [Vec<Complex<f64>>; 3],
+    /// Displacement along x, y, z in Mpc/h where it is known, of a lattice.
+    pub displacement: Option<[Vec<Complex<f64>>; 3]>,
 }
 
 impl Grid {
@@ -55,19 +57,21 @@ impl Grid {
             .filter(|(_, n)| is_good(n));
         if has_mesh {
             // a lattice of particles whose number is a multiple of the cells' has no power of its own
-            let fits = |n: &[usize; 3]| across.is_none_or(|across| n.map(|n| n as f64 * 2.0).iter().all(|n| *n <= across));
+            let fits =
+                |n: &[usize; 3]| across.is_none_or(|across| n.map(|n| n as f64 * 2.0).iter().all(|n| *n <= across));
             let mut all = averaged.clone();
-            return all
-                .clone()
-                .find(|(_, n)| fits(n))
-                .or_else(|| all.next())
-                .map(|(averaged, cells)| Self { cells, lengths, averaged });
+            return all.clone().find(|(_, n)| fits(n)).or_else(|| all.next()).map(|(averaged, cells)| Self {
+                cells,
+                lengths,
+                averaged,
+            });
         }
         let across = across?.round();
         let of = |n: f64| cells.map(|c| (c as f64 / longest * n).round() as usize);
         let is_cubic = |n: &[usize; 3]| (0..3).all(|a| n[a] * cells[0] == cells[a] * n[0]);
         let least = if across < 32.0 { 1 } else { 2 };
-        let divided = (least..=across as usize).filter(|q| across as usize % q == 0).map(|q| of(across / q as f64));
+        let divided =
+            (least..=across as usize).filter(|q| (across as usize).is_multiple_of(*q)).map(|q| of(across / q as f64));
         let found = divided
             .chain([of(2.0 * across), of(MOST as f64), of(16.0)])
             .find(|n| is_good(n) && is_cubic(n) && n.iter().any(|n| *n >= 16 || across < 16.0))?;
@@ -134,6 +138,7 @@ impl Grid {
         SpeciesModes {
             delta: average(&|i| mesh.density[i] / mean - 1.0),
             velocity: [0, 1, 2].map(|axis| average(&|i| mesh.momentum[axis][i] / mesh.density[i])),
+            displacement: None,
         }
     }
 
@@ -151,13 +156,22 @@ impl Grid {
         self.for_each_mode((0.0, f64::INFINITY), |_, k, index, _| {
             delta[index] = (0..3).map(|a| displacement[a][index] * Complex::new(0.0, -k[a])).sum();
         });
-        Some(SpeciesModes { delta, velocity: lattice.velocity.each_ref().map(modes) })
+        let velocity = lattice.velocity.each_ref().map(modes);
+        Some(SpeciesModes { delta, velocity, displacement: Some(displacement) })
     }
 
     /// Particles at any positions.
     pub(super) fn set(&self, communicator: &Communicator, set: &ParticleSet, across: f64) -> SpeciesModes {
-        let ratio = across * self.lengths[0] / self.lengths.iter().fold(0.0, |most: f64, l| most.max(*l)) / self.cells[0] as f64;
-        let order = if ratio > 3.9 { 2 } else if ratio > 1.9 { 3 } else { 4 };
+        let ratio = across * self.lengths[0]
+            / self.lengths.iter().fold(0.0, |most: f64, l| most.max(*l))
+            / self.cells[0] as f64;
+        let order = if ratio > 3.9 {
+            2
+        } else if ratio > 1.9 {
+            3
+        } else {
+            4
+        };
         let largest = |of: &(dyn Fn(usize) -> f64 + Sync)| {
             communicator.max((0..set.len()).into_par_iter().map(of).reduce(|| 0.0, f64::max))
         };
@@ -172,14 +186,20 @@ impl Grid {
             let values: Vec<f64> = (0..self.count()).map(|cell| (value(field, cell) / mean - offset) * scale).collect();
             self.modes(&values, 0.5, window)
         };
-        SpeciesModes { delta: modes(0, 1.0, 1.0), velocity: [0, 1, 2].map(|axis| modes(1 + axis, 0.0, fastest[axis])) }
+        SpeciesModes {
+            delta: modes(0, 1.0, 1.0),
+            velocity: [0, 1, 2].map(|axis| modes(1 + axis, 0.0, fastest[axis])),
+            displacement: None,
+        }
     }
 
     fn deposit(&self, fields: &mut [u64], set: &ParticleSet, n: usize, order: i32, heaviest: f64, fastest: [f64; 3]) {
         let mass = f64::from(mass_of(set.id[n])) / heaviest;
-        let along = [0, 1, 2].map(|axis| cloud(f64::from(set.position[axis][n]) / 2f64.powi(32) * self.cells[axis] as f64, order));
+        let along = [0, 1, 2]
+            .map(|axis| cloud(f64::from(set.position[axis][n]) / 2f64.powi(32) * self.cells[axis] as f64, order));
         let unit = 2f64.powi(BITS);
-        let moving = [0, 1, 2].map(|axis| if fastest[axis] > 0.0 { f64::from(set.velocity[axis][n]) / fastest[axis] } else { 0.0 });
+        let moving = [0, 1, 2]
+            .map(|axis| if fastest[axis] > 0.0 { f64::from(set.velocity[axis][n]) / fastest[axis] } else { 0.0 });
         let [nx, ny, nz] = self.cells;
         let at = |axis: usize, offset: usize, of: usize| (along[axis].0 + offset as i64).rem_euclid(of as i64) as usize;
         for c in 0..order as usize {
@@ -219,12 +239,7 @@ impl Grid {
 }
 
 /// Sums of integers that each of `count` rows of every rank adds to, of all ranks. Collective.
-fn sums(
-    communicator: &Communicator,
-    count: usize,
-    length: usize,
-    add: impl Fn(&mut [u64], usize) + Sync,
-) -> Vec<u64> {
+fn sums(communicator: &Communicator, count: usize, length: usize, add: impl Fn(&mut [u64], usize) + Sync) -> Vec<u64> {
     let part = |start: usize| {
         let mut own = vec![0u64; length];
         (start..count.min(start + ROWS)).for_each(|n| add(&mut own, n));

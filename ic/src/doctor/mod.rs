@@ -25,12 +25,12 @@ use crate::linear_power::LinearPower;
 use crate::particle_set::{FEW, ParticleSet};
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
+pub use bare_file::{BareFile, Given};
 use causes::{explained, of_temperature};
 use comove_sim::Cosmology;
 use comove_sim::kernels::point::particle::{class_of, mass_of};
 use comove_sim::parallel::Communicator;
 use fields::{Grid, SpeciesModes};
-pub use bare_file::{BareFile, Given};
 pub use modes::Spectrum;
 use serde::{Deserialize, Serialize};
 use species::Judge;
@@ -157,11 +157,22 @@ impl Examination {
     }
 
     /// Adds a remark on a quantity.
-    pub(crate) fn remark(&mut self, quantity: &str, found: impl Into<String>, expected: impl Into<String>, sentence: String) {
+    pub(crate) fn remark(
+        &mut self,
+        quantity: &str,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        sentence: String,
+    ) {
         self.add(quantity, found, expected).judge(Verdict::Suspicious, sentence);
     }
 
-    fn add(&mut self, quantity: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> &mut Finding {
+    fn add(
+        &mut self,
+        quantity: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> &mut Finding {
         self.findings.push(Finding {
             quantity: quantity.into(),
             found: found.into(),
@@ -180,9 +191,17 @@ impl Finding {
     }
 }
 
-/// A number in five digits.
+/// A number in five digits; 0 below 10⁻¹⁰.
 fn shown(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e5).contains(&value.abs()) { format!("{value:.5}") } else { format!("{value:.4e}") }
+    if value.abs() < 1e-10 {
+        return "0".into();
+    }
+    if (1e-3..1e5).contains(&value.abs()) { format!("{value:.5}") } else { format!("{value:.4e}") }
+}
+
+/// A shift in cells, in three decimals.
+fn shown_shift(shift: [f64; 3]) -> String {
+    shift.map(|d| format!("{:.3}", (d * 1e3).round() / 1e3 + 0.0)).join(", ")
 }
 
 /// Examines an initial condition, whose values are finite. Collective.
@@ -198,15 +217,14 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     let has_lattice = communicator.any(mesh.lattice().is_some());
     let has_set = communicator.any(set.is_some());
     let is_alone = !(has_gas && (has_lattice || has_set));
-    examination.add("box, Mpc/h", subject.box_mpc_h.to_string(), "");
-    examination.add("redshift", shown(1.0 / subject.a - 1.0), "");
-
     let mut share = 1.0;
     if has_gas {
         share = mesh.mean(communicator, |i| mesh.density[i]);
         let expected = if is_alone { 1.0 } else { subject.cosmology.omega_b / subject.cosmology.omega_m };
         examination.add("mean density of gas over that of matter", shown(share), shown(expected));
-        of_drift(&mut examination, "gas", &|f| mesh.mean(communicator, f), &|i, axis| mesh.momentum[axis][i] / mesh.density[i]);
+        of_drift(&mut examination, "gas", &|f| mesh.mean(communicator, f), &|i, axis| {
+            mesh.momentum[axis][i] / mesh.density[i]
+        });
         temperature(&mut examination, communicator, mesh, subject, share);
     }
     if let Some(lattice) = mesh.lattice() {
@@ -248,7 +266,17 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     };
     for (name, modes, is_set) in [("dark matter", &dark_matter, has_set), ("gas", &gas, false)] {
         let Some(modes) = modes else { continue };
-        let judge = Judge { name, subject, grid: &grid, rate, growth, linear: &linear, is_set, is_alone, mesh_cells: mesh.cells };
+        let judge = Judge {
+            name,
+            subject,
+            grid: &grid,
+            rate,
+            growth,
+            linear: &linear,
+            is_set,
+            is_alone,
+            mesh_cells: mesh.cells,
+        };
         judge.species(&mut examination, modes);
         if pictures {
             examination.pictures.push(picture(&grid, name, modes, rate, &linear));
@@ -260,18 +288,25 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     examination
 }
 
+/// Values by row.
+type Rows<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
+
 /// The mean velocity of a species beside its rms.
 fn of_drift(
     examination: &mut Examination,
     name: &str,
-    mean: &dyn Fn(&(dyn Fn(usize) -> f64 + Sync)) -> f64,
+    mean: &dyn Fn(&Rows<'_>) -> f64,
     velocity: &(dyn Fn(usize, usize) -> f64 + Sync),
 ) {
     let drift = [0, 1, 2].map(|axis| mean(&|i| velocity(i, axis)));
     let square = |i: usize| (0..3).map(|axis| (velocity(i, axis) - drift[axis]).powi(2)).sum::<f64>();
     let rms = mean(&square).sqrt();
     let size = drift.iter().map(|d| d * d).sum::<f64>().sqrt();
-    let finding = examination.add(format!("mean velocity of {name} over the rms one"), shown(size / rms.max(f64::MIN_POSITIVE)), "0");
+    let finding = examination.add(
+        format!("mean velocity of {name} over the rms one"),
+        shown(size / rms.max(f64::MIN_POSITIVE)),
+        "0",
+    );
     if size > DRIFT * rms && size > 0.0 {
         let [x, y, z] = drift.map(shown);
         finding.judge(
@@ -285,7 +320,13 @@ fn of_drift(
     }
 }
 
-fn temperature(examination: &mut Examination, communicator: &Communicator, mesh: &UniformMesh, subject: &Subject<'_>, share: f64) {
+fn temperature(
+    examination: &mut Examination,
+    communicator: &Communicator,
+    mesh: &UniformMesh,
+    subject: &Subject<'_>,
+    share: f64,
+) {
     let Subject { cosmology, a, mean_molecular_weight, gamma, .. } = *subject;
     let kelvin = specific_internal_energy(cosmology, a, 1.0, mean_molecular_weight, gamma);
     let found = mesh.mean(communicator, |i| mesh.internal_energy[i] / mesh.density[i]) / kelvin;
@@ -295,7 +336,13 @@ fn temperature(examination: &mut Examination, communicator: &Communicator, mesh:
     if (1.0 / TEMPERATURE..=TEMPERATURE).contains(&ratio) {
         return;
     }
-    let text = format!("the gas has {} K, {} times the {} K expected at z = {:.4}", shown(found), shown(ratio), shown(expected), 1.0 / a - 1.0);
+    let text = format!(
+        "the gas has {} K, {} times the {} K expected at z = {:.4}",
+        shown(found),
+        shown(ratio),
+        shown(expected),
+        1.0 / a - 1.0
+    );
     // other programs have other temperatures after decoupling
     let cause = explained(ratio, &of_temperature(subject, expected, share), 0.1);
     let is_gross = !(1.0 / GROSS_TEMPERATURE..=GROSS_TEMPERATURE).contains(&ratio);
@@ -332,7 +379,10 @@ fn particle_lattice(
     let at_rest = phases.iter().all(|(size, _)| (size - 1.0).abs() < 1e-7);
     let moves = (0..3).any(|axis| communicator.any(set.velocity[axis].iter().any(|v| *v != 0.0)));
     if at_rest && moves {
-        finding.judge(Verdict::Wrong, "particles move, but are on their lattice: displacements were not applied to positions");
+        finding.judge(
+            Verdict::Wrong,
+            "particles move, but are on their lattice: displacements were not applied to positions",
+        );
     }
 }
 
@@ -349,25 +399,30 @@ fn both(
     }
     let finding = examination.add("correlation of gas and dark matter", shown(likeness.correlation), "1");
     if likeness.correlation < -ALIKE {
-        finding.judge(Verdict::Wrong, "gas is where dark matter is not: the density contrast of one has the opposite sign");
+        finding.judge(
+            Verdict::Wrong,
+            "gas is where dark matter is not: the density contrast of one has the opposite sign",
+        );
     } else if likeness.correlation < ALIKE {
-        let sentence = "gas and dark matter do not correlate: are they of one realisation, with the same order of axes?";
+        let sentence =
+            "gas and dark matter do not correlate: are they of one realisation, with the same order of axes?";
         finding.judge(Verdict::Wrong, sentence);
     }
     let is_alike = likeness.correlation >= ALIKE;
     let shift = likeness.shift.map(|d| d * grid.averaged as f64);
-    let [x, y, z] = shift.map(|d| format!("{d:.3}"));
-    let finding = examination.add("place of gas less that of dark matter, cells", format!("{x}, {y}, {z}"), "0");
+    let place = shown_shift(shift);
+    let finding = examination.add("place of gas less that of dark matter, cells", place.clone(), "0");
     if is_alike && shift.iter().any(|d| d.abs() > SHIFT) {
         finding.judge(
             Verdict::Wrong,
             format!(
-                "gas is displaced from dark matter by [{x}, {y}, {z}] cells along x, y, z: half a cell is the distance of cell \
+                "gas is displaced from dark matter by [{place}] cells along x, y, z: half a cell is the distance of cell \
                  centres, of which the gas has means, from corners, from which particles are displaced"
             ),
         );
     }
-    let finding = examination.add("rms density contrast of gas over that of dark matter", shown(likeness.ratio), "at most 1");
+    let finding =
+        examination.add("rms density contrast of gas over that of dark matter", shown(likeness.ratio), "at most 1");
     if is_alike && likeness.ratio > 1.2 {
         let sentence = format!(
             "gas is {:.3} times as clustered as dark matter, and baryons are never more: are their transfer functions swapped?",
@@ -417,3 +472,6 @@ pub(crate) fn linear_displacement(subject: &Subject<'_>, cells: [usize; 3]) -> f
     let integral: f64 = (0..STEPS).map(|n| step * at(n) * subject.power.at(at(n))).sum();
     subject.cosmology.growth_factor(subject.a) * (integral / (6.0 * PI * PI)).sqrt()
 }
+
+#[cfg(test)]
+mod tests;

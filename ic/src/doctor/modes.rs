@@ -31,8 +31,8 @@ pub(super) struct Amplitude {
     pub ratio: f64,
     /// Exponent of k of P/P_linear.
     pub tilt: f64,
-    /// Share of the mode that has most of Σ P/P_linear.
-    pub largest_share: f64,
+    /// Number of modes of equal P/P_linear that would have its mean square, over all: ½ of a Gaussian field.
+    pub participation: f64,
     /// P/P_linear beside the Nyquist wave number.
     pub outermost: f64,
 }
@@ -45,6 +45,10 @@ pub(super) struct Motion {
     pub correlation: f64,
     /// √(Σ|θ|²/P_linear) over modes, beside linear theory.
     pub amplitude: f64,
+    /// Rms velocity over a²E f times the rms displacement, of which modes are not weighted.
+    pub speed: f64,
+    /// Rms displacement along an axis in Mpc/h.
+    pub displacement: f64,
     /// Correlation of component b with the growing mode's component a, `[a][b]`.
     pub directions: [[f64; 3]; 3],
     /// Slope of each component with the growing mode's.
@@ -81,7 +85,7 @@ impl Grid {
     /// * `linear`: P(k) in (Mpc/h)³ at the epoch
     pub(super) fn amplitude(&self, delta: &[Complex<f64>], linear: &dyn Fn(f64) -> f64) -> Amplitude {
         let ratio = |k: [f64; 3], index: usize| delta[index].norm_sqr() * self.volume() / linear(size(k));
-        let (mut weights, mut sum, mut most) = (0.0, 0.0, 0.0f64);
+        let (mut weights, mut sum, mut squares) = (0.0, 0.0, 0.0);
         // ratios by wave number, in shells, for the tilt
         let mut shells = vec![[0.0; 3]; 2 * self.cells.into_iter().max().unwrap_or(1)];
         let spacing = TAU / self.lengths.iter().fold(0.0, |most: f64, l| most.max(*l));
@@ -89,7 +93,7 @@ impl Grid {
             let y = ratio(k, index);
             weights += weight;
             sum += weight * y;
-            most = most.max(2.0 * y);
+            squares += weight * y * y;
             let shell = &mut shells[((size(k) / spacing) as usize).min(2 * self.cells[0] - 1)];
             let new = [weight, weight * y, weight * size(k).ln()];
             shell.iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
@@ -110,7 +114,7 @@ impl Grid {
             pairs: weights / 2.0,
             ratio: (sum / weights).sqrt(),
             tilt: product(2, y) / product(1, x),
-            largest_share: most / sum,
+            participation: sum * sum / squares / weights,
             outermost: outer / outer_weights,
         }
     }
@@ -120,6 +124,7 @@ impl Grid {
         let (mut weights, mut dd, mut tt, mut dt) = (0.0, 0.0, 0.0, 0.0);
         let mut products = [[0.0; 3]; 3];
         let (mut growing, mut moving) = ([0.0; 3], [0.0; 3]);
+        let (mut squares, mut displacements) = (0.0, 0.0);
         let row = self.cells[0] / 2 + 1;
         let mut orders = [[0.0; 2]; 6];
         let is_cube = self.cells.iter().all(|n| *n == self.cells[0]);
@@ -131,8 +136,14 @@ impl Grid {
             tt += w * theta.norm_sqr();
             dt += w * (theta * delta.conj()).re;
             let speed = size(k) / rate;
+            squares += weight * (0..3).map(|a| species.velocity[a][index].norm_sqr()).sum::<f64>();
+            let displacement = |a: usize| match &species.displacement {
+                Some(displacement) => displacement[a][index],
+                None => delta * Complex::new(0.0, k[a] / size(k).powi(2)),
+            };
+            displacements += weight * (0..3).map(|a| displacement(a).norm_sqr()).sum::<f64>();
             for a in 0..3 {
-                let u = delta * Complex::new(0.0, k[a] / size(k));
+                let u = displacement(a) * size(k);
                 growing[a] += w * u.norm_sqr();
                 moving[a] += w * species.velocity[a][index].norm_sqr() * speed * speed;
                 for b in 0..3 {
@@ -151,19 +162,21 @@ impl Grid {
         let correlated = |product: f64, one: f64, other: f64| {
             if one > 0.0 && other > 0.0 { product / (one * other).sqrt() } else { 0.0 }
         };
-        let of_order = |(order, [square, product]): (&[usize; 3], &[f64; 2])| (*order, correlated(*product, *square, tt));
+        let of_order =
+            |(order, [square, product]): (&[usize; 3], &[f64; 2])| (*order, correlated(*product, *square, tt));
         let transposed = ORDERS.iter().zip(&orders).skip(1).map(of_order);
         Motion {
             slope: if dd > 0.0 { dt / dd } else { 0.0 },
             correlation: correlated(dt, dd, tt),
             amplitude: (tt * self.volume() / weights).sqrt(),
+            displacement: (displacements / 3.0).sqrt(),
+            speed: (squares / displacements).sqrt() / rate,
             directions: std::array::from_fn(|a| {
                 std::array::from_fn(|b| correlated(products[a][b], growing[a], moving[b]))
             }),
             slopes: std::array::from_fn(|a| if growing[a] > 0.0 { products[a][a] / growing[a] } else { 0.0 }),
-            shift: self.shift(|k, index| {
-                convergence(species, k, index, rate) * species.delta[index].conj() / linear(size(k))
-            }),
+            shift: self
+                .shift(|k, index| convergence(species, k, index, rate) * species.delta[index].conj() / linear(size(k))),
             transposed: is_cube.then(|| transposed.max_by(|x, y| x.1.total_cmp(&y.1))).flatten(),
         }
     }

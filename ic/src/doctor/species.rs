@@ -18,12 +18,17 @@ const GROSS_AMPLITUDE: f64 = 1.8;
 /// Ratio of amplitudes of a random field that is refused without a known mistake.
 const IMPOSSIBLE_AMPLITUDE: f64 = 3.0;
 
-/// Share of one mode and tilt of P/P_linear, beyond which a field is none of linear theory's spectrum.
-const LARGEST_SHARE: f64 = 0.3;
+/// Share of modes with power, below which a field is not a Gaussian one but waves.
+const PARTICIPATION: f64 = 0.15;
+
+/// Tilt of P/P_linear, beyond which a spectrum is not linear theory's.
 const TILT: f64 = 1.0;
 
 /// Rms of the linear density contrast of compared modes, beyond which its amplitude is no longer linear.
 const LINEAR: f64 = 0.5;
+
+/// The same, beyond which velocities are no longer those of linear theory to some percent.
+const WEAKLY_LINEAR: f64 = 0.15;
 
 /// Smallest ratio of amplitudes without a remark of gas beside dark matter, which it follows only after decoupling.
 const AMPLITUDE_OF_GAS: f64 = 0.4;
@@ -46,6 +51,9 @@ const PARALLEL: f64 = 0.9;
 
 /// Correlation below which they have nothing to do with the density.
 const UNRELATED: f64 = 0.5;
+
+/// Correlation above which places are compared.
+const COHERENT: f64 = 0.8;
 
 /// Scale of causes in ratios of velocities: modes of one field have one slope.
 const NEAR: f64 = 0.04;
@@ -94,16 +102,24 @@ impl Judge<'_> {
             true => motion.slope / motion.correlation.powi(2),
             false => motion.slope,
         };
-        let is_compared = !is_still && self.is_linear() && amplitude.largest_share < LARGEST_SHARE && !(is_noisy && significance <= 5.0);
-        if let Some(sentence) = self.other_box(modes, &amplitude, slope).filter(|_| is_compared && motion.correlation > PARALLEL) {
+        let is_compared = !is_still
+            && self.is_linear()
+            && amplitude.participation > PARTICIPATION
+            && !(is_noisy && significance <= 5.0);
+        if let Some(sentence) =
+            self.other_box(modes, &amplitude, slope).filter(|_| is_compared && motion.correlation > PARALLEL)
+        {
             examination.add("box of density and velocity", "", "").judge(Verdict::Wrong, sentence);
             return;
         }
-        let (found, is_explained) = self.amplitude(examination, &amplitude, is_compared, slope);
+        let (found, is_explained) = self.amplitude(examination, &amplitude, is_compared, (slope, motion.displacement));
         if motion.amplitude == 0.0 {
             let finding = examination.add(format!("velocity of {} over the growing mode's", self.name), "0", "1");
             if is_compared {
-                let sentence = format!("{} is at rest: the growing mode has velocities, and half of the power is a decaying mode without", self.name);
+                let sentence = format!(
+                    "{} is at rest: the growing mode has velocities, and half of the power is a decaying mode without",
+                    self.name
+                );
                 finding.judge(Verdict::Suspicious, sentence);
             }
             return;
@@ -114,7 +130,7 @@ impl Judge<'_> {
         if is_noisy && significance <= 5.0 {
             // noise would add to the power
             let is_field = within(amplitude.ratio, AMPLITUDE) && amplitude.tilt.abs() < TILT;
-            if is_field && self.is_linear() && amplitude.largest_share < LARGEST_SHARE {
+            if is_field && self.is_linear() && amplitude.participation > PARTICIPATION {
                 self.correlation(examination, &motion).judge(Verdict::Wrong, self.unrelated());
             }
             self.rms(examination, &motion);
@@ -122,12 +138,12 @@ impl Judge<'_> {
         }
         self.direction(examination, &motion, is_compared && found != Verdict::Wrong, is_noisy);
         if !is_explained {
-            self.speed(examination, &amplitude, &motion, slope, is_noisy);
+            self.speed(examination, &motion, slope, is_noisy);
         }
     }
 
     fn correlation<'e>(&self, examination: &'e mut Examination, motion: &Motion) -> &'e mut Finding {
-        let quantity = format!("correlation of θ = -∇·v/(aHf) and δ of {}", self.name);
+        let quantity = format!("correlation of θ = −∇·v/(aHf) and δ of {}", self.name);
         examination.add(quantity, shown(motion.correlation), "1")
     }
 
@@ -140,32 +156,46 @@ impl Judge<'_> {
 
     /// Whether modes that are compared are linear.
     fn is_linear(&self) -> bool {
+        self.linear_rms() < LINEAR
+    }
+
+    /// Rms density contrast of compared modes in linear theory.
+    fn linear_rms(&self) -> f64 {
         let mut sum = 0.0;
         let volume: f64 = self.grid.lengths.iter().product();
         self.grid.for_each_mode(WITHIN, |_, k, _, weight| {
             sum += weight * (self.linear)(k.iter().map(|k| k * k).sum::<f64>().sqrt()) / volume;
         });
-        sum.sqrt() < LINEAR
+        sum.sqrt()
     }
 
     /// The density contrast beside the linear spectrum: the verdict, and whether its cause is that of velocities too.
-    fn amplitude(&self, examination: &mut Examination, found: &Amplitude, is_compared: bool, slope: f64) -> (Verdict, bool) {
+    fn amplitude(
+        &self,
+        examination: &mut Examination,
+        found: &Amplitude,
+        is_compared: bool,
+        (slope, displacement): (f64, f64),
+    ) -> (Verdict, bool) {
         let name = self.name;
-        let finding = examination.add(format!("√(P/P_linear) of {name}"), shown(found.ratio), if is_compared { "1" } else { "" });
+        let finding =
+            examination.add(format!("√(P/P_linear) of {name}"), shown(found.ratio), if is_compared { "1" } else { "" });
         let allowed = AMPLITUDE.max((SCATTER * 0.5 / found.pairs.sqrt()).exp());
         if !is_compared {
             let spacing = self.grid.lengths[0] / self.mesh_cells[0] as f64;
             let expected = linear_displacement(self.subject, self.mesh_cells);
-            // of the compared modes alone
-            let rms = found.ratio * expected;
-            if name != "gas" && !self.is_set && rms > MANY_CELLS * spacing && found.ratio > IMPOSSIBLE_AMPLITUDE {
+            if name != "gas"
+                && !self.is_set
+                && displacement > MANY_CELLS * spacing
+                && displacement > IMPOSSIBLE_AMPLITUDE * expected
+            {
                 finding.judge(
                     Verdict::Suspicious,
                     format!(
-                        "displacements are some {rms:.4} Mpc/h (rms along an axis) or {:.1} cells, {:.1} times those of linear theory \
+                        "displacements are {displacement:.4} Mpc/h (rms along an axis) or {:.1} cells, {:.1} times those of linear theory \
                          ({expected:.4} Mpc/h with the recipe's sigma8): are they in Mpc/h?",
-                        rms / spacing,
-                        found.ratio
+                        displacement / spacing,
+                        displacement / expected
                     ),
                 );
             }
@@ -181,12 +211,16 @@ impl Judge<'_> {
                     if found.tilt > 1.5 { ", as white noise does" } else { "" }
                 ),
             );
-        } else if self.subject.amplitude_is_known && !within(found.ratio, allowed) && !(self.is_second_gas() && (AMPLITUDE_OF_GAS..1.0).contains(&found.ratio)) {
+        } else if self.subject.amplitude_is_known
+            && !within(found.ratio, allowed)
+            && !(self.is_second_gas() && (AMPLITUDE_OF_GAS..1.0).contains(&found.ratio))
+        {
             is_explained = self.amplitude_cause(finding, found, slope);
         }
         let verdict = finding.verdict;
         if self.grid.averaged == 1 && !self.is_set && found.outermost.is_finite() {
-            let finding = examination.add(format!("P/P_linear of {name} at ¾ to 1 of k_Nyquist"), shown(found.outermost), "0 to 1");
+            let finding =
+                examination.add(format!("P/P_linear of {name} at ¾ to 1 of k_Nyquist"), shown(found.outermost), "1");
             if found.outermost > 4.0 * found.ratio.powi(2) && found.tilt.abs() <= TILT {
                 let sentence = format!(
                     "{name} has {:.1} times the power of linear theory near the Nyquist wave number, {:.1} times below: noise of few digits or \
@@ -251,9 +285,8 @@ impl Judge<'_> {
             return None;
         }
         let power = 1.0 - Convention::of(format).power;
-        let speed = |other: f64| {
-            cosmology.hubble_flow(other) * cosmology.growth(other).1 / self.rate * (a / other).powf(power)
-        };
+        let speed =
+            |other: f64| cosmology.hubble_flow(other) * cosmology.growth(other).1 / self.rate * (a / other).powf(power);
         // velocities have less scatter than the amplitude, and go nearly as √a in 100 km/s/a
         let mut other = a;
         for _ in 0..4 {
@@ -264,7 +297,9 @@ impl Judge<'_> {
         }
         let expected = cosmology.growth(other).0 / cosmology.growth(a).0;
         let is_it = (ratio / expected).ln().abs() < near + NEAR && (other / a).ln().abs() > near;
-        is_it.then(|| format!("density and velocities are those of z = {:.0} in place of {:.2}", 1.0 / other - 1.0, 1.0 / a - 1.0))
+        is_it.then(|| {
+            format!("density and velocities are those of z = {:.0} in place of {:.2}", 1.0 / other - 1.0, 1.0 / a - 1.0)
+        })
     }
 
     /// Another length of the box, with which amplitude and velocities fit, for files that state none.
@@ -273,7 +308,8 @@ impl Judge<'_> {
             return None;
         }
         let h = self.subject.cosmology.h;
-        let causes = [(1.0 / h, "h"), (h, "1/h"), (1e3, "10⁻³"), (1e-3, "10³"), (1e3 / h, "h/10³"), (1e-3 * h, "10³/h")];
+        let causes =
+            [(1.0 / h, "h"), (h, "1/h"), (1e3, "10⁻³"), (1e-3, "10³"), (1e3 / h, "h/10³"), (1e-3 * h, "10³/h")];
         let (factor, name) = causes.into_iter().find(|(factor, _)| (slope / factor).ln().abs() < NEAR)?;
         let other = Grid { lengths: self.grid.lengths.map(|length| length * factor), ..*self.grid };
         let amplitude = other.amplitude(&modes.delta, self.linear).ratio;
@@ -308,10 +344,8 @@ impl Judge<'_> {
             );
             return;
         }
-        let dead: Vec<&str> = (0..3)
-            .filter(|&a| motion.directions[a][a].abs() < 0.3)
-            .map(|a| ["x", "y", "z"][a])
-            .collect();
+        let dead: Vec<&str> =
+            (0..3).filter(|&a| motion.directions[a][a].abs() < 0.3).map(|a| ["x", "y", "z"][a]).collect();
         if (1..3).contains(&dead.len()) && (0..3).any(|a| motion.directions[a][a] > PARALLEL) {
             let sentence = format!(
                 "the velocity of {name} along {} is not the growing mode's, while other components are: is the right field read?",
@@ -320,7 +354,9 @@ impl Judge<'_> {
             finding.judge(Verdict::Wrong, sentence);
             return;
         }
-        if let Some((order, correlation)) = motion.transposed.filter(|(_, r)| *r > PARALLEL && motion.correlation < UNRELATED) {
+        if let Some((order, correlation)) =
+            motion.transposed.filter(|(_, r)| *r > PARALLEL && motion.correlation < UNRELATED)
+        {
             let names = order.map(|a| ["x", "y", "z"][a]).join(", ");
             let sentence = format!(
                 "axes of the density of {name} are in another order than those of the velocities: with [{names}] in place of [x, y, z] \
@@ -334,12 +370,13 @@ impl Judge<'_> {
             return;
         }
         let shift = motion.shift.map(|d| d * self.grid.averaged as f64);
-        if motion.correlation > UNRELATED && !self.is_set {
-            let [x, y, z] = shift.map(|d| format!("{d:.3}"));
-            let finding = examination.add(format!("place of velocities less that of density of {name}, cells"), format!("{x}, {y}, {z}"), "0");
+        if motion.correlation > COHERENT && !self.is_set {
+            let place = super::shown_shift(shift);
+            let quantity = format!("place of velocities less that of density of {name}, cells");
+            let finding = examination.add(quantity, place.clone(), "0");
             if shift.iter().any(|d| d.abs() > super::SHIFT) {
                 let sentence = format!(
-                    "velocities of {name} are displaced from its density by [{x}, {y}, {z}] cells along x, y, z: half a cell is a staggered mesh, \
+                    "velocities of {name} are displaced from its density by [{place}] cells along x, y, z: half a cell is a staggered mesh, \
                      velocities at faces or corners"
                 );
                 finding.judge(Verdict::Wrong, sentence);
@@ -348,12 +385,14 @@ impl Judge<'_> {
     }
 
     /// The slope of velocities.
-    fn speed(&self, examination: &mut Examination, amplitude: &Amplitude, motion: &Motion, slope: f64, is_noisy: bool) {
+    fn speed(&self, examination: &mut Examination, motion: &Motion, slope: f64, is_noisy: bool) {
         let (name, rate) = (self.name, self.rate);
         let (axes, signs) = orientation(&motion.directions);
         let is_turned = axes != [0, 1, 2] || signs.iter().any(|sign| *sign < 0.0);
-        let is_growing = motion.correlation > PARALLEL || (is_noisy && motion.correlation > 0.0);
-        let ratio = if is_growing && !is_turned { slope } else { motion.amplitude / amplitude.ratio };
+        // of particles among halos the momentum follows no growing mode
+        let is_noise = is_noisy && motion.correlation > 0.0 && self.is_linear();
+        let is_growing = motion.correlation > PARALLEL || is_noise;
+        let ratio = if is_growing && !is_turned { slope } else { motion.speed };
         let finding = examination.add(format!("velocity of {name} over the growing mode's"), shown(ratio), "1");
         let growing = format!("those of the growing mode, f a²H/H0 times displacements with f a²H/H0 = {rate:.4}");
         let text = format!("velocities of {name} are {} times {growing}", shown(ratio));
@@ -369,12 +408,15 @@ impl Judge<'_> {
         let [least, most] = slopes.iter().fold([f64::INFINITY, 0.0f64], |[l, m], s| [l.min(*s), m.max(*s)]);
         if !is_noisy && least > 0.0 && most / least > VELOCITY_OF_NOISE.powi(2) {
             let [x, y, z] = slopes.map(shown);
-            let sentence = format!("components of the velocity of {name} are [{x}, {y}, {z}] times the growing mode's: have all one unit?");
+            let sentence = format!(
+                "components of the velocity of {name} are [{x}, {y}, {z}] times the growing mode's: have all one unit?"
+            );
             finding.judge(Verdict::Wrong, sentence);
             return;
         }
         let matter = !self.is_second_gas();
         let allowed = match (matter, is_noisy) {
+            _ if self.linear_rms() > WEAKLY_LINEAR => IMPOSSIBLE_VELOCITY,
             (false, _) => VELOCITY_OF_GAS,
             (true, true) => VELOCITY_OF_NOISE,
             (true, false) => VELOCITY,
@@ -382,7 +424,8 @@ impl Judge<'_> {
         if within(slope, allowed) {
             return;
         }
-        let share = if self.is_second_gas() { self.subject.cosmology.omega_b / self.subject.cosmology.omega_m } else { 1.0 };
+        let share =
+            if self.is_second_gas() { self.subject.cosmology.omega_b / self.subject.cosmology.omega_m } else { 1.0 };
         let near = if matter { NEAR } else { 2.0 * NEAR };
         let mut causes = Vec::new();
         if share < 1.0 {
@@ -397,7 +440,10 @@ impl Judge<'_> {
             Some(why) => finding.judge(verdict, format!("{text}: {why}")),
             None if is_possible => {
                 let omega_m = self.subject.cosmology.omega_m * slope * slope;
-                let sentence = format!("{text}: omega_m = {omega_m:.4} in place of {}, or another redshift?", self.subject.cosmology.omega_m);
+                let sentence = format!(
+                    "{text}: omega_m = {omega_m:.4} in place of {}, or another redshift?",
+                    self.subject.cosmology.omega_m
+                );
                 finding.judge(verdict, sentence);
             }
             None => finding.judge(verdict, format!("{text}: check their unit")),
@@ -407,11 +453,13 @@ impl Judge<'_> {
     /// Velocities of particles whose density is noise, by their rms.
     fn rms(&self, examination: &mut Examination, motion: &Motion) {
         let ratio = motion.amplitude;
-        let finding = examination.add(format!("velocity of {} over that of linear theory", self.name), shown(ratio), "1");
+        let finding =
+            examination.add(format!("velocity of {} over that of linear theory", self.name), shown(ratio), "1");
         if within(ratio, 3.0) {
             return;
         }
-        let why = explained(ratio, &of_velocities(self.subject, self.rate), NEAR_RMS).unwrap_or_else(|| "check their unit".into());
+        let why = explained(ratio, &of_velocities(self.subject, self.rate), NEAR_RMS)
+            .unwrap_or_else(|| "check their unit".into());
         let verdict = if ratio > IMPOSSIBLE_MOTION { Verdict::Wrong } else { Verdict::Suspicious };
         let text = format!("velocities of {} are {} times those of linear theory", self.name, shown(ratio));
         finding.judge(verdict, format!("{text}: {why}"));

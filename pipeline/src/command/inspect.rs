@@ -16,7 +16,9 @@ pub(super) fn inspect(asked: &Inspect) -> Result<(), PipelineError> {
     if matches!(isolated_read::mesh_contents(file), Ok(Some(_))) {
         return examine(file, &given(asked)?);
     }
-    if let Some(option) = asked.redshift.map(|_| "--redshift").or((!asked.cosmology.is_empty()).then_some("--cosmology")) {
+    if let Some(option) =
+        asked.redshift.map(|_| "--redshift").or((!asked.cosmology.is_empty()).then_some("--cosmology"))
+    {
         let reason = format!("{option} is for initial conditions, and this is no file of comove_ic, Gadget or SWIFT");
         return Err(PipelineError::input(file, reason));
     }
@@ -28,7 +30,8 @@ fn given(asked: &Inspect) -> Result<Given, PipelineError> {
     let mut given = Given { z: asked.redshift, ..Given::default() };
     for (name, value) in &asked.cosmology {
         let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number = number.ok_or_else(|| PipelineError::Usage(format!("--cosmology {name}={value}: expected a number")))?;
+        let number =
+            number.ok_or_else(|| PipelineError::Usage(format!("--cosmology {name}={value}: expected a number")))?;
         let member = match name.as_str() {
             "h" => &mut given.h,
             "omega_m" => &mut given.omega_m,
@@ -57,7 +60,13 @@ fn examine(file: &Path, given: &Given) -> Result<(), PipelineError> {
     let (quantity, value, expected) = (width(|f| &f.quantity), width(|f| &f.found), width(|f| &f.expected).max(8));
     print(&format!("  {:quantity$}  {:>value$}  {:>expected$}  verdict", "quantity", "found", "expected"))?;
     for f in &found.findings {
-        print(&format!("  {:quantity$}  {:>value$}  {:>expected$}  {}", f.quantity, f.found, f.expected, f.verdict.name()))?;
+        print(&format!(
+            "  {:quantity$}  {:>value$}  {:>expected$}  {}",
+            f.quantity,
+            f.found,
+            f.expected,
+            f.verdict.name()
+        ))?;
     }
     for sentence in &found.missing {
         print(&format!("  note: {sentence}"))?;

@@ -57,7 +57,7 @@ impl Stage for IcReport {
         };
         let count = |verdict| examination.findings.iter().filter(|finding| finding.verdict == verdict).count();
         let text = format!(
-            "{}: {} quantities, {} suspicious, {} wrong. θ = -∇·v/(aHf), the velocity's divergence over that of the growing mode, is \
+            "{}: {} quantities, {} suspicious, {} wrong. θ = −∇·v/(aHf), the velocity's divergence over that of the growing mode, is \
              compared with the density contrast δ mode by mode, below half of the Nyquist wave number.",
             self.ic.describe(),
             examination.findings.len(),

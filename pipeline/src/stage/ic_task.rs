@@ -3,7 +3,9 @@
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::doctor::{self, Subject};
 use comove_ic::format::{Part, comove_ic as mesh_file};
-use comove_ic::{Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, PowerSource, UniformMesh, restrict};
+use comove_ic::{
+    Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, PowerSource, UniformMesh, restrict,
+};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
 use std::path::Path;
@@ -37,11 +39,7 @@ pub(crate) fn make(
 }
 
 /// Examines a stored mesh, each process its part. Collective.
-pub(crate) fn examine(
-    communicator: &Communicator,
-    mesh: &Path,
-    ic: &InitialCondition,
-) -> Result<Examination, IcError> {
+pub(crate) fn examine(communicator: &Communicator, mesh: &Path, ic: &InitialCondition) -> Result<Examination, IcError> {
     let header = ic.header();
     let (cosmology, source, cells, temperature_k, format) = match ic {
         InitialCondition::Gaussian(ic) => {

@@ -70,8 +70,7 @@ fn initial_conditions_are_examined() {
     assert!(inspected.contains("h = 0.7 (file)") && inspected.contains("sigma8 = 0.9 (given)"), "{inspected}");
     assert!(!inspected.contains("note:") && !inspected.contains("wrong"), "{inspected}");
     speed_up(&file, 50.0);
-    let load =
-        |options: &str| format!("ic_load(C, \"mesh.h5\", #{{ box_mpc_h: 20, cells: 16, z: 49{options} }})");
+    let load = |options: &str| format!("ic_load(C, \"mesh.h5\", #{{ box_mpc_h: 20, cells: 16, z: 49{options} }})");
     let why = "velocities of dark matter are 50";
     let refused = place.campaign("run", "wrong", &load(""), 4);
     let cause = "they look like v_pec in 100 km/s; expected a v_pec/(100 km/s)";

@@ -1,10 +1,14 @@
 //! Attributes of the header: particles by type, and statements that a recipe also makes.
 
-use super::units::{MPC_CM, SWIFT_LENGTH};
 use crate::error::IcError;
 use crate::format::hdf5_input::{Hdf5Input, SAME};
 use crate::format::reader::Statements;
 use crate::format::request::{LoadFormat, LoadIc};
+
+/// Attribute of SWIFT's `/Units`.
+pub(super) const SWIFT_LENGTH: &str = "Unit length in cgs (U_L)";
+
+pub(super) const MPC_CM: f64 = 3.085_677_581_491_367e24;
 
 pub(super) const HEADER: &str = "Header";
 /// Groups that have attributes, the most usual first (Gadget-4 has units and cosmology in `/Parameters`).

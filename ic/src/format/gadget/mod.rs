@@ -20,10 +20,10 @@ use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::HostParticles;
-use header::{DARK, HEADER, Header};
+use header::{DARK, HEADER, Header, SWIFT_LENGTH};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use units::{FileUnits, SWIFT_LENGTH};
+use units::FileUnits;
 
 /// Reader of either format.
 pub(super) struct Gadget {
