@@ -10,6 +10,9 @@ pub(super) const WITHIN: (f64, f64) = (0.0, 0.5);
 /// Modes beside the Nyquist wave number.
 const OUTERMOST: (f64, f64) = (0.75, 1.0);
 
+/// Share of the growing mode's power along an axis, below which there is nothing to compare.
+const ALONG: f64 = 1e-3;
+
 /// Power spectrum in bins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spectrum {
@@ -49,7 +52,8 @@ pub(super) struct Motion {
     pub speed: f64,
     /// Rms displacement along an axis in Mpc/h.
     pub displacement: f64,
-    /// Correlation of component b with the growing mode's component a, `[a][b]`.
+    /// Correlation of component b with the growing mode's component a, `[a][b]`; rows of axes without growing
+    /// mode are those of the identity.
     pub directions: [[f64; 3]; 3],
     /// Slope of each component with the growing mode's.
     pub slopes: [f64; 3],
@@ -165,16 +169,23 @@ impl Grid {
         let of_order =
             |(order, [square, product]): (&[usize; 3], &[f64; 2])| (*order, correlated(*product, *square, tt));
         let transposed = ORDERS.iter().zip(&orders).skip(1).map(of_order);
+        let slope = if dd > 0.0 { dt / dd } else { 0.0 };
+        // a plane wave has no growing mode along the other axes
+        let is_along = |a: usize| growing[a] > ALONG * growing.iter().sum::<f64>();
         Motion {
-            slope: if dd > 0.0 { dt / dd } else { 0.0 },
+            slope,
             correlation: correlated(dt, dd, tt),
             amplitude: (tt * self.volume() / weights).sqrt(),
             displacement: (displacements / 3.0).sqrt(),
             speed: (squares / displacements).sqrt() / rate,
             directions: std::array::from_fn(|a| {
-                std::array::from_fn(|b| correlated(products[a][b], growing[a], moving[b]))
+                let along = |b| match is_along(a) {
+                    true => correlated(products[a][b], growing[a], moving[b]),
+                    false => f64::from(u8::from(a == b)),
+                };
+                std::array::from_fn(along)
             }),
-            slopes: std::array::from_fn(|a| if growing[a] > 0.0 { products[a][a] / growing[a] } else { 0.0 }),
+            slopes: std::array::from_fn(|a| if is_along(a) { products[a][a] / growing[a] } else { slope }),
             shift: self
                 .shift(|k, index| convergence(species, k, index, rate) * species.delta[index].conj() / linear(size(k))),
             transposed: is_cube.then(|| transposed.max_by(|x, y| x.1.total_cmp(&y.1))).flatten(),

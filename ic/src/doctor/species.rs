@@ -117,7 +117,7 @@ impl Judge<'_> {
             let finding = examination.add(format!("velocity of {} over the growing mode's", self.name), "0", "1");
             if is_compared {
                 let sentence = format!(
-                    "{} is at rest: the growing mode has velocities, and half of the power is a decaying mode without",
+                    "{} is at rest, and its growing mode is not: write its velocities, unless a cold start is meant",
                     self.name
                 );
                 finding.judge(Verdict::Suspicious, sentence);

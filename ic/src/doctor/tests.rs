@@ -90,9 +90,10 @@ fn displacements_fit_the_box() {
 #[test]
 fn velocities_of_waves_and_halos() {
     let a = 0.02;
+    let [early, late] = [a, 1.0].map(rate);
     let none = (Vec::new(), Vec::new());
     let growing =
-        |factor: f64| mesh(|i, axis| waves(i, axis, 0.1), move |i, axis| factor * rate(a) * waves(i, axis, 0.1));
+        |factor: f64| mesh(|i, axis| waves(i, axis, 0.1), move |i, axis| factor * early * waves(i, axis, 0.1));
     for factor in [0.0, 0.95, 1.0, 1.05] {
         assert_eq!(sentences(&growing(factor), a), none, "{factor}");
     }
@@ -102,11 +103,16 @@ fn velocities_of_waves_and_halos() {
     }
     let (wrong, suspicious) = sentences(&growing(1.3), a);
     assert!(wrong.is_empty() && suspicious.len() == 1 && suspicious[0].contains("1.30000 times"), "{suspicious:?}");
-    let random =
-        |factor: f64| mesh(|i, axis| waves(i, axis, 0.5), move |i, axis| factor * rate(1.0) * scattered(i, axis));
+    let random = |factor: f64| mesh(|i, axis| waves(i, axis, 0.5), move |i, axis| factor * late * scattered(i, axis));
     assert_eq!(sentences(&random(2.0), 1.0), none);
     let (wrong, _) = sentences(&random(200.0), 1.0);
     assert!(wrong.len() == 1 && wrong[0].contains("times those of the growing mode"), "{wrong:?}");
+    // a plane wave has nothing along two axes
+    let plane =
+        |i: [usize; 3], axis: usize| if axis == 0 { 0.1 * (TAU * i[0] as f64 / CELLS as f64).sin() } else { 0.0 };
+    assert_eq!(sentences(&mesh(plane, |i, axis| early * plane(i, axis)), a), none);
+    let (wrong, _) = sentences(&mesh(plane, |i, axis| -early * plane(i, axis)), a);
+    assert!(wrong.len() == 1 && wrong[0].contains("[-x, y, z] is right"), "{wrong:?}");
     // a lattice at rest has no mode
     assert_eq!(sentences(&mesh(|_, _| 0.0, |i, axis| waves(i, axis, 1.0)), a), none);
     // displacements in kpc/h that stay within half of the box
