@@ -37,7 +37,7 @@ pub struct Species {
 /// [`AnalysisError::Figure`] for a slice without cells.
 pub fn initial_condition_figure(redshift: f64, box_mpc_h: f64, species: &[Species]) -> Result<Figure, AnalysisError> {
     let most = species.iter().flat_map(|one| &one.slice).fold(0.0f64, |most, delta| most.max(delta.abs()));
-    let range = (most > 0.0).then_some([-most, most]);
+    let range = (most > 0.0).then(|| round_up(most)).map(|most| [-most, most]);
     let style = MapStyle { size: Some(FigureSize::Column), range, ..MapStyle::default() };
     let slices = species.iter().map(|one| {
         let mut field = labelled(FIELD);
@@ -48,6 +48,12 @@ pub fn initial_condition_figure(redshift: f64, box_mpc_h: f64, species: &[Specie
     figures.push(line_figure("θ = −∇·v/(aHf) of cells, and the growing mode", &[scatter(species)], 1));
     figures.push(line_figure("P(k) and linear theory", &[spectra(species)], 1));
     Ok(Figure::grid("Initial condition", figures, 2))
+}
+
+/// The next of 1, 2 and 5 times a power of ten, whose ends colour bars label.
+fn round_up(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|round| *round >= value).unwrap_or(10.0 * power)
 }
 
 fn slice(redshift: f64, box_mpc_h: f64, species: &Species) -> Map {
@@ -143,6 +149,7 @@ mod tests {
         assert!(one.size[1] < two.size[1] + 1.0 && one.shapes.len() < two.shapes.len());
         let svg = two.svg().unwrap();
         assert!(svg.contains("δ(gas)") && svg.contains("δ(dark matter)") && svg.contains("linear theory"), "{svg}");
+        assert!(svg.contains(">0.5<") && round_up(0.2) == 0.2 && round_up(7.0) == 10.0, "ends of the colour bars");
         let empty = Species { cells: [0, 0], slice: Vec::new(), ..species("gas") };
         assert!(initial_condition_figure(49.0, 20.0, &[empty]).is_err());
     }
