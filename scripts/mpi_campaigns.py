@@ -82,7 +82,7 @@ const BOTH = if GAS {
     []
 };
 campaign("dark", [
-    RUN, FRIENDS, mass_function(FRIENDS, #{ min_particles: 20 }),
+    ic_report(IC), RUN, FRIENDS, mass_function(FRIENDS, #{ min_particles: 20 }),
     power_spectrum(RUN, #{ level: 1 }),
     power_spectrum(RUN, #{ species: "dark_matter", name: "dark" }),
     slice(RUN, #{ field: "matter_density", pixels: 200 }),
@@ -268,7 +268,7 @@ def dark_matter(launcher):
     """Snapshots with dark matter, analysed on 1 to 3 processes."""
     recipe = launcher.folder / "dark.rhai"
     recipe.write_text(DARK_RECIPE)
-    for gas, counts, analyses in (("true", (1, 2, 3), 11), ("false", (1, 2), 8)):
+    for gas, counts, analyses in (("true", (1, 2, 3), 12), ("false", (1, 2), 9)):
         reference = launcher.folder / f"dark-{gas}-1"
         for ranks in counts:
             campaign = launcher.folder / f"dark-{gas}-{ranks}"

@@ -6,7 +6,7 @@
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
 //! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a table of CAMB or CLASS, normalised to σ8; transfer functions of gas and dark matter |
 //! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
-//! | `growing_mode` | displacements and velocities of a file beside linear theory |
+//! | [`doctor`] | examination: density, velocities and temperature beside linear theory, with the mistakes that would explain them |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget and SWIFT HDF5; the table of all |
@@ -20,12 +20,12 @@
 //! Long work reports where it is through a callback `&dyn Fn(&str, f64)`: what it does, and the fraction done (0 to 1);
 //! pass [`silent`] where nobody watches.
 
+pub mod doctor;
 pub mod error;
 pub mod format;
 pub mod function_state;
 pub mod gaussian_field;
 pub mod gaussian_ic;
-mod growing_mode;
 pub mod linear_power;
 pub mod load_ic;
 mod ode;
@@ -38,6 +38,7 @@ mod slab;
 pub mod temperature;
 pub mod uniform_mesh;
 
+pub use doctor::{BareFile, Examination, Finding, Given, Verdict};
 pub use error::IcError;
 pub use format::{Contents, LengthUnit, LoadFormat, LoadIc};
 pub use function_state::function_state;

@@ -1,11 +1,13 @@
 //! An initial condition read from a file.
 
+use crate::doctor::{self, Examination, Subject, Verdict, content};
 use crate::error::IcError;
 use crate::format::{self, LoadFormat, LoadIc, Part, comove_ic};
 use crate::gaussian_ic::{all_baryons, check_gas};
-use crate::growing_mode::{self, Frame};
+use crate::linear_power::{LinearPower, PowerSource};
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
 use rayon::prelude::*;
@@ -16,56 +18,97 @@ pub const FOR_GAS_ALONE: &str = "add dark matter in a file of format \"comove_ic
 /// Cells or particles that are read at a time on trial.
 const AT_A_TIME_ON_TRIAL: usize = 1 << 22;
 
-/// How far the mean density of a file may be from the mean matter density, its unit.
-const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
-
 impl LoadIc {
-    /// Reads and checks it, with remarks on what is right but probably not meant so. Collective; of ranks that share the
-    /// work each reads a part.
+    /// Reads and examines it. Collective; of ranks that share the work each reads a part.
     ///
     /// # Errors
     /// [`IcError::Parameter`] for numbers out of range; [`IcError::Io`], [`IcError::Hdf5`], [`IcError::Size`],
-    /// [`IcError::Content`] for a file that is not what the recipe says; [`IcError::Contradiction`] for one that states
-    /// otherwise; [`IcError::Cell`] for a cell that is not finite and positive.
+    /// [`IcError::Content`] for a file that is not what the recipe says, and for findings that are wrong unless
+    /// [`LoadIc::trust`] is set; [`IcError::Contradiction`] for one that states otherwise; [`IcError::Cell`] for a cell that
+    /// is not finite and positive.
     pub fn load(
         &self,
         communicator: &Communicator,
         progress: &dyn Fn(&str, f64),
-    ) -> Result<(UniformMesh, Vec<String>), IcError> {
+    ) -> Result<(UniformMesh, Examination), IcError> {
         self.check()?;
         progress("reading", 0.0);
         let part = Part::even(self.cells, communicator.rank(), communicator.size());
         let (mesh, format) = collective_result(communicator, self.read(&part))?;
         progress("checking", 0.8);
-        mesh.check(communicator).map_err(|error| match error {
-            // of particles
-            IcError::Parameter { .. } => IcError::Content { path: self.path.clone(), reason: error.to_string() },
-            _ => error,
-        })?;
-        let frame = Frame { cosmology: &self.cosmology, a: 1.0 / (1.0 + self.z), box_mpc_h: self.box_mpc_h };
-        let content = |reason| IcError::Content { path: self.path.clone(), reason };
-        let mut remarks = growing_mode::examine(communicator, &mesh, &frame).map_err(content)?;
-        if !mesh.has_gas(communicator) {
-            progress("initial condition", 1.0);
-            return Ok((mesh, remarks));
+        let examination = self.examine(communicator, &mesh, format, true)?;
+        let wrong = examination.sentences(Verdict::Wrong);
+        if !(wrong.is_empty() || self.trust.is_some()) {
+            return Err(self.content(format!("{}; if the file is right, set trust: \"reason\"", wrong.join("; "))));
         }
-        let mean = mesh.mean(communicator, |i| mesh.density[i]);
+        progress("initial condition", 1.0);
+        Ok((mesh, examination))
+    }
+
+    /// Reads and examines it, whatever the findings: of one process.
+    ///
+    /// * `amplitude_is_known`: whether sigma8 is known, and not assumed
+    ///
+    /// # Errors
+    /// As of [`LoadIc::load`], but for findings.
+    pub(crate) fn examination(&self, amplitude_is_known: bool) -> Result<Examination, IcError> {
+        self.check()?;
+        let (mesh, format) = self.read(&Part::even(self.cells, 0, 1))?;
+        self.examine(&Communicator::alone(), &mesh, format, amplitude_is_known)
+    }
+
+    fn content(&self, reason: String) -> IcError {
+        IcError::Content { path: self.path.clone(), reason }
+    }
+
+    fn examine(
+        &self,
+        communicator: &Communicator,
+        mesh: &UniformMesh,
+        format: LoadFormat,
+        amplitude_is_known: bool,
+    ) -> Result<Examination, IcError> {
+        let has_gas = mesh.has_gas(communicator);
         // beside dark matter, which the restriction to the octree checks more closely
         let expected = match communicator.any(mesh.dark_matter.is_some()) {
             true => self.cosmology.omega_b / self.cosmology.omega_m,
             false => 1.0,
         };
-        if (mean - expected).abs() > MEAN_DENSITY_TOLERANCE {
-            let reason = format!(
-                "mean density {mean:.6}, expected {expected}: densities must be in units of the mean matter density; divide density and momentum by the mean, or check the field order"
-            );
-            return Err(content(reason));
+        mesh.check(communicator).map_err(|error| match error {
+            // of particles
+            IcError::Parameter { .. } => self.content(error.to_string()),
+            IcError::Cell { .. } if has_gas => match content::disorder(communicator, mesh, format, expected) {
+                Some(why) => self.content(format!("{error}; {why}")),
+                None => error,
+            },
+            _ => error,
+        })?;
+        let power = collective_result(communicator, LinearPower::new(&PowerSource::EisensteinHu, &self.cosmology))?;
+        let subject = Subject {
+            cosmology: &self.cosmology,
+            power: &power,
+            amplitude_is_known,
+            a: 1.0 / (1.0 + self.z),
+            box_mpc_h: self.box_mpc_h,
+            format,
+            temperature_k: self.temperature_k,
+            mean_molecular_weight: self.mean_molecular_weight,
+            gamma: self.gamma,
+        };
+        if let Some(lattice) = mesh.lattice() {
+            content::half_of_the_box(communicator, mesh, lattice, &subject).map_err(|why| self.content(why))?;
         }
-        if expected == 1.0 && !self.baryons_only && format == LoadFormat::ComoveIc {
-            remarks.extend(all_baryons(&self.cosmology, FOR_GAS_ALONE));
+        if has_gas {
+            content::mean_density(communicator, mesh, &subject, expected).map_err(|why| self.content(why))?;
         }
-        progress("initial condition", 1.0);
-        Ok((mesh, remarks))
+        let mut examination = doctor::examine(communicator, mesh, &subject, false);
+        if has_gas && expected == 1.0 && !self.baryons_only && format == LoadFormat::ComoveIc {
+            let Cosmology { omega_b, omega_m, .. } = self.cosmology;
+            if let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE) {
+                examination.remark("share of gas in matter", "1", (omega_b / omega_m).to_string(), remark);
+            }
+        }
+        Ok(examination)
     }
 
     /// Checks the numbers, which the file is not needed for.
@@ -74,6 +117,10 @@ impl LoadIc {
     /// [`IcError::Parameter`] for numbers out of range.
     pub fn check(&self) -> Result<(), IcError> {
         self.cosmology.check()?;
+        if self.trust.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
+            let reason = "must be the reason why the file is accepted though its examination finds mistakes".into();
+            return Err(IcError::Parameter { name: "trust", value: "\"\"".into(), reason });
+        }
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)
     }
 

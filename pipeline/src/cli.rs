@@ -68,12 +68,9 @@ pub enum Command {
         #[arg(long)]
         yes: bool,
     },
-    /// Show the contents of a snapshot and verify its digests
-    Inspect {
-        /// The snapshot file
-        #[arg(value_parser = text_path())]
-        file: PathBuf,
-    },
+    /// Show the contents of a snapshot and verify its digests, or examine a file of initial conditions
+    #[command(after_help = EXAMINATION)]
+    Inspect(Inspect),
     /// Compare two runs or two snapshots; exit with code 1 if they differ
     Diff(Diff),
     /// Repeat steps of a run from a checkpoint; exit with code 1 if they differ from its records
@@ -91,6 +88,25 @@ pub enum Command {
     #[command(hide = true, subcommand)]
     Trial(Trial),
 }
+
+/// A snapshot, or a file of initial conditions with numbers that it does not state.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// The file
+    #[arg(value_parser = text_path())]
+    pub file: PathBuf,
+    /// Set numbers of the cosmology that a file of initial conditions does not state, separated by commas: h, omega_m, omega_b,
+    /// omega_lambda, sigma8, n_s
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = assignment)]
+    pub cosmology: Vec<(String, String)>,
+    /// Set the redshift that a file of initial conditions does not state
+    #[arg(long, value_name = "Z")]
+    pub redshift: Option<f64>,
+}
+
+/// Explanation of examinations.
+const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget and SWIFT are compared with linear theory of the cosmology in the \
+                           file. The exit code is 4 if a finding is wrong.";
 
 /// What is validated in a child process.
 #[derive(Clone, Debug, Subcommand)]
@@ -110,6 +126,11 @@ pub enum Trial {
     MeshContents {
         /// The file
         file: PathBuf,
+    },
+    /// The examination of an initial condition, which it prints
+    Examine {
+        /// File and given numbers, as JSON
+        request: String,
     },
     /// The mesh of an initial condition
     Mesh {

@@ -9,7 +9,7 @@ use crate::files::regular_file;
 use crate::launchers;
 use crate::stage::initial::SpeciesPresent;
 use comove_ic::format::files;
-use comove_ic::{Contents, LoadIc};
+use comove_ic::{BareFile, Contents, Given, LoadIc};
 use comove_sim::Snapshot;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,14 +53,22 @@ pub(crate) fn mesh_contents(file: &Path) -> Result<Option<Contents>, PipelineErr
     species(file, "mesh-contents")
 }
 
+/// The examination of an initial condition, likewise.
+pub(crate) fn examination(file: &Path, given: &Given) -> Result<BareFile, PipelineError> {
+    let request = serde_json::to_string(&(file, given)).expect("a path and numbers");
+    parsed(file, &tried(file, "examine", request.as_ref())?)
+}
+
 fn species<S: DeserializeOwned>(file: &Path, kind: &str) -> Result<Option<S>, PipelineError> {
     if !file.exists() {
         return Ok(None);
     }
-    let printed = tried(file, kind, file.as_os_str())?;
-    serde_json::from_str(&printed).map(Some).map_err(|_| {
-        let reason =
-            format!("the process that read its species printed \"{printed}\"; please report this bug of comove");
+    parsed(file, &tried(file, kind, file.as_os_str())?).map(Some)
+}
+
+fn parsed<S: DeserializeOwned>(file: &Path, printed: &str) -> Result<S, PipelineError> {
+    serde_json::from_str(printed).map_err(|_| {
+        let reason = format!("the process that read it printed \"{printed}\"; please report this bug of comove");
         PipelineError::input(file, reason)
     })
 }
@@ -79,6 +87,11 @@ pub(crate) fn read(trial: Trial) -> Result<(), PipelineError> {
             print(&SpeciesPresent { gas: header.fields.has_gas(), dark_matter: header.dark_matter.is_some() })
         }
         Trial::MeshContents { file } => print(&Contents::of(&file)?),
+        Trial::Examine { request } => {
+            let (file, given): (PathBuf, Given) =
+                serde_json::from_str(&request).map_err(|e| PipelineError::Usage(e.to_string()))?;
+            print(&BareFile::examine(&file, &given)?)
+        }
         Trial::Mesh { ic } => {
             let ic: LoadIc = serde_json::from_str(&ic).map_err(|e| PipelineError::Usage(e.to_string()))?;
             Ok(ic.try_reading()?)

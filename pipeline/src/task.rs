@@ -8,7 +8,7 @@ use crate::snapshots::Snapshots;
 use crate::stage::analysis::Analysis;
 use crate::stage::density_pdf::PdfOptions;
 use crate::stage::halos::HalosAndProfiles;
-use crate::stage::ic_task::{make, place};
+use crate::stage::ic_task::{examine, make, place};
 use crate::stage::initial::{InitialCondition, InitialFacts};
 use crate::stage::maps::MapWithTable;
 use crate::stage::result::Input;
@@ -47,6 +47,8 @@ impl Task {
 pub(crate) enum IcTask {
     /// [`make`].
     Make(InitialCondition),
+    /// [`examine`].
+    Examine { mesh: PathBuf, ic: InitialCondition },
     /// [`place`].
     Place {
         mesh: PathBuf,
@@ -65,6 +67,10 @@ impl IcTask {
             Self::Make(ic) => {
                 // the file is the first process's matter
                 _ = make(&ic, communicator, Path::new(""), &silent);
+                None
+            }
+            Self::Examine { mesh, ic } => {
+                _ = examine(communicator, &mesh, &ic);
                 None
             }
             Self::Place { mesh, facts, parameters } => {

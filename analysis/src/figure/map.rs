@@ -45,10 +45,14 @@ pub struct MapStyle {
 /// [`AnalysisError::Option`] for a range that is empty or not positive on a
 /// logarithmic scale; [`AnalysisError::Figure`] for a map without pixels.
 pub fn map_figure(map: &Map, style: &MapStyle) -> Result<Figure, AnalysisError> {
-    let field = labelled(&map.field);
-    let colours = Colours::new(map, &field, style)?;
+    map_figure_of(map, style, &labelled(&map.field))
+}
+
+/// As [`map_figure`], of a field with this meaning and scale.
+pub(super) fn map_figure_of(map: &Map, style: &MapStyle, field: &CellField) -> Result<Figure, AnalysisError> {
+    let colours = Colours::new(map, field, style)?;
     let [columns, rows] = map.pixels();
-    let title = title(map, &field);
+    let title = title(map, field);
     if columns * rows == 0 {
         return Err(AnalysisError::Figure { title, reason: "the map has no pixels".into() });
     }

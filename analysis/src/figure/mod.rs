@@ -5,6 +5,7 @@
 //! | [`axis`] | scales and ticks |
 //! | [`lines`] | panels of curves: options and layout; drawn in `lines/frame.rs` |
 //! | [`map`] | a field with its colour bar and patches |
+//! | [`initial_condition`] | slices, spectra and velocities of an initial condition |
 //! | [`results`] | the figure of each result |
 //! | `clip` | curves and areas cut at a frame |
 //! | `svg`, `render` | shapes to SVG; SVG to PNG and PDF |
@@ -12,6 +13,7 @@
 
 pub mod axis;
 mod clip;
+pub mod initial_condition;
 pub mod lines;
 pub mod map;
 mod render;
@@ -124,6 +126,21 @@ pub(crate) enum Shape {
     Image { low: [f64; 2], high: [f64; 2], columns: usize, rgb: Vec<u8> },
 }
 
+impl Shape {
+    fn moved(mut self, by: [f64; 2]) -> Self {
+        let shift = |at: &mut [f64; 2]| (0..2).for_each(|axis| at[axis] += by[axis]);
+        match &mut self {
+            Self::Line { pieces, .. } => pieces.iter_mut().flatten().for_each(shift),
+            Self::Area { corners: points, .. } | Self::Discs { centres: points, .. } => {
+                points.iter_mut().for_each(shift)
+            }
+            Self::Text { at, .. } => shift(at),
+            Self::Image { low, high, .. } => [low, high].into_iter().for_each(shift),
+        }
+        self
+    }
+}
+
 /// A drawing, ready to be written.
 #[derive(Clone, Debug)]
 pub struct Figure {
@@ -154,6 +171,23 @@ impl Figure {
     /// The figure as PDF of one page, with text as text in an embedded font.
     pub fn pdf(&self) -> Result<Vec<u8>, AnalysisError> {
         render::pdf(self, &render::tree(self, &self.svg()?)?)
+    }
+
+    /// Figures in rows of `columns`.
+    pub(crate) fn grid(title: &str, figures: Vec<Self>, columns: usize) -> Self {
+        let width = figures.iter().map(|figure| figure.size[0]).fold(0.0, f64::max);
+        let (mut all, mut top, mut row) =
+            (Self { title: title.into(), size: [0.0; 2], shapes: Vec::new() }, 0.0, 0.0f64);
+        for (n, figure) in figures.into_iter().enumerate() {
+            if n % columns == 0 {
+                (top, row) = (top + row, 0.0);
+            }
+            row = row.max(figure.size[1]);
+            let by = [(n % columns) as f64 * width, top];
+            all.size = [all.size[0].max(by[0] + width), all.size[1].max(top + row)];
+            all.shapes.extend(figure.shapes.into_iter().map(|shape| shape.moved(by)));
+        }
+        all
     }
 
     /// Names of the files of a figure, in the order of [`Figure::ENDS`].

@@ -3,7 +3,7 @@
 //! Described in docs/snapshot-format.md.
 
 use super::hdf5_input::{AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, pieces, text_of};
-use super::reader::{Contents, Part, Reader};
+use super::reader::{Contents, Part, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
@@ -75,6 +75,25 @@ impl Reader for ComoveIc {
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
         Ok(Form::of(&Hdf5Input::open(path)?)?.contents)
+    }
+
+    fn statements(&self, path: &Path) -> Result<Statements, IcError> {
+        let input = Hdf5Input::open(path)?;
+        let one = |name: &str| Ok::<_, IcError>(input.numbers(&["/"], name)?.map(|(_, values)| values[0]));
+        let on_mesh = [DATASETS[0], LATTICE[0]].into_iter().find_map(|name| input.file.dataset(name).ok());
+        let cells = on_mesh.map(|dataset| dataset.shape()).and_then(|shape| <[usize; 3]>::try_from(shape).ok());
+        Ok(Statements {
+            a: one("a")?,
+            box_length: one("box_mpc_h")?,
+            length_is_without_h: false,
+            h: one("h")?,
+            omega_m: one("omega_m")?,
+            omega_lambda: one("omega_lambda")?,
+            omega_b: one("omega_b")?,
+            mean_molecular_weight: one("mean_molecular_weight")?,
+            gamma: one("gamma")?,
+            cells: cells.map(|[z, y, x]| [x, y, z]),
+        })
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {

@@ -15,6 +15,7 @@ use crate::uniform_mesh::UniformMesh;
 use comove_sim::complete_file::Temporary;
 use hdf5_input::Hdf5Input;
 use reader::Reader;
+pub(crate) use reader::Statements;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,6 +76,14 @@ impl Contents {
 /// [`IcError`] of the file.
 pub(crate) fn contents(format: LoadFormat, path: &Path) -> Result<Contents, IcError> {
     format.reader().contents(path)
+}
+
+/// Statements of a file of this format about itself.
+///
+/// # Errors
+/// [`IcError`] of the file.
+pub(crate) fn statements(format: LoadFormat, path: &Path) -> Result<Statements, IcError> {
+    format.reader().statements(path)
 }
 
 /// Reads a part of an initial condition of this format.

@@ -31,6 +31,25 @@ pub struct Part {
     ranks: usize,
 }
 
+/// Statements of a file about itself, as far as it makes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Statements {
+    /// Scale factor.
+    pub a: Option<f64>,
+    /// Length of the box along x, in comoving Mpc/h if that unit is known, else in one of Gadget's.
+    pub box_length: Option<f64>,
+    /// Mpc/h of that length if it depends on h: `box_length` is in Mpc.
+    pub length_is_without_h: bool,
+    pub h: Option<f64>,
+    pub omega_m: Option<f64>,
+    pub omega_lambda: Option<f64>,
+    pub omega_b: Option<f64>,
+    pub mean_molecular_weight: Option<f64>,
+    pub gamma: Option<f64>,
+    /// Cells of the mesh along x, y, z.
+    pub cells: Option<[usize; 3]>,
+}
+
 /// Reader of a format.
 pub(crate) trait Reader {
     /// Whether a file is of this format, and not only of its container.
@@ -39,13 +58,16 @@ pub(crate) trait Reader {
     /// Species in a file, from its header.
     fn contents(&self, path: &Path) -> Result<Contents, IcError>;
 
+    /// What a file states of itself.
+    fn statements(&self, path: &Path) -> Result<Statements, IcError>;
+
     /// Reads a part of what `ic` describes, a bounded number of values at a time, and checks each against header and recipe.
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError>;
 }
 
 impl Part {
     /// Part `rank` of `ranks` equal ones of a mesh of `cells` along x, y, z and of particles.
-    pub(crate) fn even(cells: [usize; 3], rank: usize, ranks: usize) -> Self {
+    pub fn even(cells: [usize; 3], rank: usize, ranks: usize) -> Self {
         Self { planes: slab::planes(cells, rank, ranks), rank, ranks }
     }
 

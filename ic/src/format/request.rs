@@ -61,6 +61,9 @@ pub struct LoadIc {
     /// Whether gas alone may have all of omega_m, more than omega_b, without a remark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baryons_only: bool,
+    /// The reason why the file is accepted though findings of its examination are wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<String>,
 }
 
 /// The format of a file to load.

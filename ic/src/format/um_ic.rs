@@ -4,7 +4,7 @@
 //! as large as its cells make it, and that is all it can be checked by.
 
 use super::hdf5_input::Hdf5Input;
-use super::reader::{Contents, Part, Reader};
+use super::reader::{Contents, Part, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
@@ -30,6 +30,10 @@ impl Reader for UmIc {
     fn contents(&self, _path: &Path) -> Result<Contents, IcError> {
         let format = LoadFormat::UmIc { order: self.order, precision: self.precision };
         Ok(Contents { format, gas: true, particles: 0, off_lattice: false })
+    }
+
+    fn statements(&self, _path: &Path) -> Result<Statements, IcError> {
+        Ok(Statements::default())
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {

@@ -5,7 +5,7 @@
 //! the same field. The mean (n = 0) and the modes of the Nyquist planes (|n_a| = N_a/2, which have no sign and so no
 //! velocity) are left out.
 
-mod transform;
+pub(crate) mod transform;
 mod white_noise;
 
 pub use white_noise::WhiteNoise;

@@ -19,7 +19,7 @@ const TAG: u32 = 4;
 const AT_A_TIME: usize = 1 << 25;
 
 /// Modes n_x = 0 … N_x/2 of a row.
-pub(super) fn row_length(cells: [usize; 3]) -> usize {
+pub(crate) fn row_length(cells: [usize; 3]) -> usize {
     cells[0] / 2 + 1
 }
 
@@ -32,7 +32,7 @@ pub(super) fn rows(cells: [usize; 3], rank: usize, ranks: usize) -> Range<usize>
 ///
 /// * `modes`: of the rank's own n_y ([`rows`]), `[ny, nz, nx]`, n_x = 0 … N_x/2 fastest; N_x even
 /// * returns the rank's own planes ([`slab::planes`]), `[z, y, x]`, x fastest
-pub(super) fn to_cells(communicator: &Communicator, cells: [usize; 3], mut modes: Vec<Complex<f64>>) -> Vec<f64> {
+pub(crate) fn to_cells(communicator: &Communicator, cells: [usize; 3], mut modes: Vec<Complex<f64>>) -> Vec<f64> {
     let [nx, ny, nz] = cells;
     let row = row_length(cells);
     let (rank, ranks) = (communicator.rank(), communicator.size());
@@ -98,7 +98,7 @@ pub(super) fn to_cells(communicator: &Communicator, cells: [usize; 3], mut modes
 ///
 /// * `field`: the rank's own planes, `[z, y, x]`, x fastest
 /// * returns the modes of the rank's own n_y, `[ny, nz, nx]`
-pub(super) fn to_modes(communicator: &Communicator, cells: [usize; 3], field: &[f64]) -> Vec<Complex<f64>> {
+pub(crate) fn to_modes(communicator: &Communicator, cells: [usize; 3], field: &[f64]) -> Vec<Complex<f64>> {
     let [nx, ny, nz] = cells;
     let row = row_length(cells);
     let (rank, ranks) = (communicator.rank(), communicator.size());

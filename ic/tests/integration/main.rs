@@ -3,6 +3,7 @@
 mod common;
 mod converging;
 mod converging_flow;
+mod doctor;
 mod particle_forces;
 mod problems;
 mod ranks;

@@ -1,15 +1,88 @@
-//! `comove inspect`: what a snapshot holds.
+//! `comove inspect`: contents of a snapshot, or examination of a file of initial conditions.
 
 use super::print;
+use crate::cli::Inspect;
 use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::moment::Moment;
+use comove_ic::{Finding, Given, Verdict};
 use comove_sim::kernels::point::particle::mass_of_class;
 use comove_sim::{Coordinates, Precision, Snapshot};
 use std::path::Path;
 
+/// Inspects a file of either kind.
+pub(super) fn inspect(asked: &Inspect) -> Result<(), PipelineError> {
+    let file = &asked.file;
+    if matches!(isolated_read::mesh_contents(file), Ok(Some(_))) {
+        return examine(file, &given(asked)?);
+    }
+    if let Some(option) =
+        asked.redshift.map(|_| "--redshift").or((!asked.cosmology.is_empty()).then_some("--cosmology"))
+    {
+        let reason = format!("{option} is for initial conditions, and this is no file of comove_ic, Gadget or SWIFT");
+        return Err(PipelineError::input(file, reason));
+    }
+    snapshot(file)
+}
+
+/// Numbers of the command line.
+fn given(asked: &Inspect) -> Result<Given, PipelineError> {
+    let mut given = Given { z: asked.redshift, ..Given::default() };
+    for (name, value) in &asked.cosmology {
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+        let number =
+            number.ok_or_else(|| PipelineError::Usage(format!("--cosmology {name}={value}: expected a number")))?;
+        let member = match name.as_str() {
+            "h" => &mut given.h,
+            "omega_m" => &mut given.omega_m,
+            "omega_b" => &mut given.omega_b,
+            "omega_lambda" => &mut given.omega_lambda,
+            "sigma8" => &mut given.sigma8,
+            "n_s" => &mut given.n_s,
+            _ => {
+                let reason = "expected h, omega_m, omega_b, omega_lambda, sigma8 or n_s";
+                return Err(PipelineError::Usage(format!("--cosmology {name}={value}: unknown name; {reason}")));
+            }
+        };
+        *member = Some(number);
+    }
+    Ok(given)
+}
+
+/// Has an initial condition examined, and prints its findings.
+fn examine(file: &Path, given: &Given) -> Result<(), PipelineError> {
+    let found = isolated_read::examination(file, given)?;
+    print(&format!("{}: initial condition, format {}", file.display(), found.format))?;
+    for [name, value, source] in &found.stated {
+        print(&format!("  {name} = {value} ({source})"))?;
+    }
+    let width = |of: fn(&Finding) -> &String| found.findings.iter().map(|f| of(f).chars().count()).max().unwrap_or(0);
+    let (quantity, value, expected) = (width(|f| &f.quantity), width(|f| &f.found), width(|f| &f.expected).max(8));
+    print(&format!("  {:quantity$}  {:>value$}  {:>expected$}  verdict", "quantity", "found", "expected"))?;
+    for f in &found.findings {
+        print(&format!(
+            "  {:quantity$}  {:>value$}  {:>expected$}  {}",
+            f.quantity,
+            f.found,
+            f.expected,
+            f.verdict.name()
+        ))?;
+    }
+    for sentence in &found.missing {
+        print(&format!("  note: {sentence}"))?;
+    }
+    for finding in found.findings.iter().filter(|f| f.verdict != Verdict::Good) {
+        print(&format!("  {}: {}", finding.verdict.name(), finding.sentence))?;
+    }
+    let wrong = found.findings.iter().filter(|f| f.verdict == Verdict::Wrong).count();
+    match wrong {
+        0 => Ok(()),
+        _ => Err(PipelineError::input(file, format!("{wrong} of {} findings are wrong", found.findings.len()))),
+    }
+}
+
 /// Has a snapshot read, which checks its digests, and prints what it says of itself.
-pub(super) fn inspect(file: &Path) -> Result<(), PipelineError> {
+fn snapshot(file: &Path) -> Result<(), PipelineError> {
     isolated_read::snapshot(file)?;
     let (header, tree) = Snapshot::read_tree(file)?;
     print(&format!("{}: {}, every digest matches", file.display(), header.role.name()))?;

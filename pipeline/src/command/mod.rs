@@ -51,7 +51,7 @@ fn dispatch(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
         Command::Report { dir } => report::report(&dir),
         Command::Diff(arguments) => diff::diff(&arguments),
         Command::VerifyRestart(arguments) => verify_restart::verify_restart(&arguments),
-        Command::Inspect { file } => inspect::inspect(&file),
+        Command::Inspect(asked) => inspect::inspect(&asked),
         Command::Script(arguments) => script::script(arguments),
         Command::Check(arguments) => check::check(arguments),
         Command::Docs(arguments) => docs::docs(&arguments),

@@ -13,7 +13,7 @@ use crate::error::PipelineError;
 use crate::isolated_read;
 use crate::task::{IcTask, Task};
 use comove_ic::format::{comove_ic as mesh_file, files};
-use comove_ic::{Audit, Contents, GaussianIc, LengthUnit, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
+use comove_ic::{Audit, Contents, Finding, GaussianIc, LengthUnit, LoadFormat, LoadIc, PowerSource, SpeciesTransfer};
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
 use comove_sim::{Coordinates, Cosmology, RunParameters, Snapshot, SnapshotHeader};
@@ -48,6 +48,15 @@ const PARTICLE_MEMORY: f64 = 96.0;
 
 /// The same where gas and dark matter have their own transfer functions: modes of both.
 const SPECIES_MEMORY: f64 = 16.0;
+
+/// Columns of a table of findings.
+pub(super) const FINDING_COLUMNS: [&str; 5] = ["quantity", "found", "expected", "verdict", "sentence"];
+
+/// A row of that table.
+pub(super) fn finding_row(finding: &Finding) -> Vec<String> {
+    let Finding { quantity, found, expected, verdict, sentence } = finding.clone();
+    vec![quantity, found, expected, verdict.name().into(), sentence]
+}
 
 /// Cells of a mesh; as a real number, which no product of three counts overflows.
 pub(crate) fn volume(cells: [usize; 3]) -> f64 {
@@ -194,12 +203,19 @@ impl Stage for InitialCondition {
                 value
             }
             Self::Load(ic, _) => {
-                // whether a remark is wanted decides nothing
-                let ic = LoadIc { baryons_only: false, ..ic.clone() };
+                // whether a remark is wanted decides nothing, nor why a file is accepted
+                let ic = LoadIc { baryons_only: false, trust: None, ..ic.clone() };
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
                 value["path"] = Value::Null;
                 value
             }
+        }
+    }
+
+    fn extent(&self) -> Value {
+        match self {
+            Self::Load(LoadIc { trust: Some(reason), .. }, _) => json!({ "trust": reason }),
+            _ => Value::Null,
         }
     }
 
@@ -252,6 +268,12 @@ impl Stage for InitialCondition {
         }
         let mut section = Section::new(self.describe());
         section.account("The mesh", &["quantity", "value"], made.rows);
+        if let Self::Load(ic, _) = self {
+            section.account("Examination", &FINDING_COLUMNS, made.findings.iter().map(finding_row).collect());
+            if let Some(reason) = &ic.trust {
+                section.account("Trust", &["reason"], vec![vec![reason.clone()]]);
+            }
+        }
         Ok(vec![MESH.into(), work.write_section(&section)?])
     }
 }
@@ -353,6 +375,8 @@ pub(crate) struct LoadOptions {
     /// Whether a file of gas alone, which then has all of omega_m, is meant where omega_b is less: a warning without it.
     #[serde(default)]
     pub baryons_only: bool,
+    /// The reason why the file is accepted though its examination finds mistakes; for the report and the ledger.
+    pub trust: Option<String>,
 }
 
 /// μ of neutral primordial gas.
@@ -424,6 +448,7 @@ impl LoadOptions {
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
             baryons_only: self.baryons_only,
+            trust: self.trust,
         };
         Ok((InitialCondition::Load(ic, contents), root))
     }

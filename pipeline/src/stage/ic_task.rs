@@ -1,8 +1,11 @@
 //! The collective work of an initial condition: making its file, and putting that on the octree of a run.
 
 use super::initial::{InitialCondition, InitialFacts, header, shown};
-use comove_ic::format::comove_ic as mesh_file;
-use comove_ic::{Audit, DarkMatter, IcError, UniformMesh, restrict};
+use comove_ic::doctor::{self, Subject};
+use comove_ic::format::{Part, comove_ic as mesh_file};
+use comove_ic::{
+    Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, PowerSource, UniformMesh, restrict,
+};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
 use std::path::Path;
@@ -13,6 +16,8 @@ pub(crate) struct Made {
     pub rows: Vec<Vec<String>>,
     /// Remarks on a file that is probably not what it is taken for.
     pub remarks: Vec<String>,
+    /// Findings of a file's examination.
+    pub findings: Vec<Finding>,
 }
 
 /// Makes a mesh, each process some planes of it, of which the first writes the file. Collective.
@@ -22,12 +27,45 @@ pub(crate) fn make(
     file: &Path,
     progress: &dyn Fn(&str, f64),
 ) -> Result<Made, IcError> {
-    let (mesh, remarks) = match ic {
-        InitialCondition::Gaussian(ic) => (ic.generate(communicator, progress)?, Vec::new()),
-        InitialCondition::Load(ic, _) => ic.load(communicator, progress)?,
+    let (mesh, remarks, findings) = match ic {
+        InitialCondition::Gaussian(ic) => (ic.generate(communicator, progress)?, Vec::new(), Vec::new()),
+        InitialCondition::Load(ic, _) => {
+            let (mesh, examination) = ic.load(communicator, progress)?;
+            (mesh, examination.remarks(ic.trust.as_deref()), examination.findings)
+        }
     };
     mesh_file::write(file, communicator, &mesh, &ic.header())?;
-    Ok(Made { rows: rows(communicator, &mesh), remarks })
+    Ok(Made { rows: rows(communicator, &mesh), remarks, findings })
+}
+
+/// Examines a stored mesh, each process its part. Collective.
+pub(crate) fn examine(communicator: &Communicator, mesh: &Path, ic: &InitialCondition) -> Result<Examination, IcError> {
+    let header = ic.header();
+    let (cosmology, source, cells, temperature_k, format) = match ic {
+        InitialCondition::Gaussian(ic) => {
+            (&ic.cosmology, ic.power.clone(), ic.cells, ic.temperature_k, LoadFormat::ComoveIc)
+        }
+        InitialCondition::Load(ic, contents) => {
+            let format = ic.format.or(contents.map(|contents| contents.format)).unwrap_or(LoadFormat::ComoveIc);
+            (&ic.cosmology, PowerSource::default(), ic.cells, ic.temperature_k, format)
+        }
+    };
+    let part = Part::even(cells, communicator.rank(), communicator.size());
+    let read = mesh_file::read(mesh, cells, part, &header);
+    let both = read.and_then(|mesh| Ok((mesh, LinearPower::new(&source, cosmology)?)));
+    let (mesh, power) = collective_result(communicator, both)?;
+    let subject = Subject {
+        cosmology,
+        power: &power,
+        amplitude_is_known: true,
+        a: header.a,
+        box_mpc_h: header.box_mpc_h,
+        format,
+        temperature_k,
+        mean_molecular_weight: header.mean_molecular_weight,
+        gamma: header.gamma,
+    };
+    Ok(doctor::examine(communicator, &mesh, &subject, true))
 }
 
 /// Mean and scatter of the gas's density, and its emptiest and densest cell; without gas displacements of particles on a

@@ -5,6 +5,7 @@
 //! | [`formula`] | a starting state that a run evaluates itself: a problem or a closure |
 //! | [`ic`], [`extents`] | an initial condition on a uniform mesh: generated or loaded; its cells along the axes |
 //! | [`initial`] | what it is, for runs |
+//! | [`ic_report`] | examination of an initial condition |
 //! | [`ic_task`] | what all processes of MPI do of it together |
 //! | [`saved`] | a snapshot from elsewhere, as it is |
 //! | [`evolve`] | a run: checkpoints, outputs, a record of every step |
@@ -29,6 +30,7 @@ pub(crate) mod force_test;
 pub(crate) mod formula;
 pub(crate) mod halos;
 pub(crate) mod ic;
+pub(crate) mod ic_report;
 pub(crate) mod ic_task;
 pub(crate) mod initial;
 pub(crate) mod maps;

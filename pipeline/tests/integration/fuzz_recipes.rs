@@ -98,7 +98,7 @@ campaign("small", [force_test(#{ root: 16, pairs: 2, levels: 1, bins: 1, separat
 "#,
     r#"const LOADED = ic_load(C, "mesh.h5", #{ box_mpc_h: 20, cells: 16, z: 49, format: "comove_ic" });
 const ON = evolve(from_snapshot("snapshot.h5"), #{ z_end: 46.9, branch: true, max_level: 0 });
-campaign("small", [evolve(LOADED, #{ z_end: 48 }), ON, density_pdf(from_snapshot("snapshot.h5"))])
+campaign("small", [ic_report(LOADED), evolve(LOADED, #{ z_end: 48 }), ON, density_pdf(from_snapshot("snapshot.h5"))])
 "#,
     r#"const SEDOV = evolve(problem("sedov", #{ root: 16, levels: 1, precision: "single", gamma: 1.4, energy: 800000, background: 0.00001, end: 1 }));
 const JEANS = evolve(problem("jeans", #{ root: 16, levels: 1, amplitude: 1e-6, newton: 0.001, box_length: 128, growth: 1.1 }));

@@ -10,6 +10,7 @@ mod decisions;
 mod differences;
 mod doctor;
 mod documentation;
+mod examination;
 mod extend;
 mod fields;
 mod fingerprints;

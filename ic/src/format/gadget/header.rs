@@ -2,7 +2,13 @@
 
 use crate::error::IcError;
 use crate::format::hdf5_input::{Hdf5Input, SAME};
+use crate::format::reader::Statements;
 use crate::format::request::{LoadFormat, LoadIc};
+
+/// Attribute of SWIFT's `/Units`.
+pub(super) const SWIFT_LENGTH: &str = "Unit length in cgs (U_L)";
+
+pub(super) const MPC_CM: f64 = 3.085_677_581_491_367e24;
 
 pub(super) const HEADER: &str = "Header";
 /// Groups that have attributes, the most usual first (Gadget-4 has units and cosmology in `/Parameters`).
@@ -63,10 +69,7 @@ impl Header {
 pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadFormat) -> Result<(), IcError> {
     let (cosmology, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
     let is_gadget = format == LoadFormat::Gadget;
-    let [epoch, hubble, omega_m, omega_lambda] = match is_gadget {
-        true => ["Time", "HubbleParam", "Omega0", "OmegaLambda"],
-        false => ["Scale-factor", "h", "Omega_m", "Omega_lambda"],
-    };
+    let [epoch, hubble, omega_m, omega_lambda] = names(format);
     for (name, option, expected, tolerance, needed) in [
         (epoch, "a = 1/(1 + z)", a, SAME, is_gadget),
         (hubble, "h", cosmology.h, SAME, is_gadget),
@@ -95,4 +98,31 @@ pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadForma
         )));
     }
     Ok(())
+}
+
+/// Attributes of scale factor, h, Ω_m and Ω_Λ.
+fn names(format: LoadFormat) -> [&'static str; 4] {
+    match format {
+        LoadFormat::Swift => ["Scale-factor", "h", "Omega_m", "Omega_lambda"],
+        _ => ["Time", "HubbleParam", "Omega0", "OmegaLambda"],
+    }
+}
+
+/// What a header states.
+pub(super) fn statements(input: &Hdf5Input, format: LoadFormat) -> Result<Statements, IcError> {
+    let one = |name: &str| Ok::<_, IcError>(input.numbers(&GROUPS, name)?.map(|(_, values)| values[0]));
+    let [epoch, hubble, omega_m, omega_lambda] = names(format);
+    let is_swift = format == LoadFormat::Swift;
+    let unit = |name: &str| Ok::<_, IcError>(one(name)?.map(|cm| cm / MPC_CM));
+    let unit = if is_swift { unit(SWIFT_LENGTH)? } else { unit("UnitLength_in_cm")? };
+    Ok(Statements {
+        a: one(epoch)?,
+        box_length: one("BoxSize")?.map(|length| length * unit.unwrap_or(1.0)),
+        length_is_without_h: is_swift,
+        h: one(hubble)?,
+        omega_m: one(omega_m)?,
+        omega_lambda: one(omega_lambda)?,
+        omega_b: one("OmegaBaryon")?,
+        ..Statements::default()
+    })
 }

@@ -14,16 +14,16 @@ mod header;
 mod units;
 
 use super::hdf5_input::{Hdf5Input, Numbers, pieces};
-use super::reader::{Contents, Part, Reader};
+use super::reader::{Contents, Part, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::HostParticles;
-use header::{DARK, HEADER, Header};
+use header::{DARK, HEADER, Header, SWIFT_LENGTH};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use units::{FileUnits, SWIFT_LENGTH};
+use units::FileUnits;
 
 /// Reader of either format.
 pub(super) struct Gadget {
@@ -43,6 +43,10 @@ impl Reader for Gadget {
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
         let header = Header::read(&Hdf5Input::open(path)?)?;
         Ok(Contents { format: self.format, gas: false, particles: header.total[DARK], off_lattice: true })
+    }
+
+    fn statements(&self, path: &Path) -> Result<Statements, IcError> {
+        header::statements(&Hdf5Input::open(path)?, self.format)
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {

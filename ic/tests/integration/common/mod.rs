@@ -17,5 +17,6 @@ pub(crate) fn load(ic: GaussianIc, path: &Path, format: LoadFormat) -> LoadIc {
         mean_molecular_weight: ic.mean_molecular_weight,
         gamma: ic.gamma,
         baryons_only: false,
+        trust: None,
     }
 }

@@ -1,8 +1,8 @@
-//! `ic_gaussian` and `ic_load`.
+//! `ic_gaussian`, `ic_load` and `ic_report`.
 
 use super::call::Call;
 use super::finder::out_of_range;
-use super::handles::{Initial, NAME, input_path, name_of, place_of};
+use super::handles::{Analysis, Initial, NAME, Naming, input_path, name_of, place_of};
 use super::later::{needs_of_any, substituted};
 use crate::campaign::Node;
 use crate::campaign::deferred::Known;
@@ -13,6 +13,7 @@ use crate::recipe::options::{decode_with, refusal};
 use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
+use crate::stage::ic_report::IcReport;
 use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
 use comove_ic::{IcError, LinearPower, LoadFormat, PowerSource, SpeciesRatios};
@@ -35,9 +36,20 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     )
     .used_as("ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, … })")
     .with_options(&["LoadOptions", "Naming"]),
+    Function::new(
+        &[
+            "ic_report(initial: InitialCondition) -> Analysis",
+            "ic_report(initial: InitialCondition, options: Map) -> Analysis",
+        ],
+        "An initial condition of `ic_gaussian` or `ic_load` beside linear theory: a table of findings with the mistakes that would \
+         explain them, and a figure of density, P(k) and velocities.",
+    )
+    .used_as("ic_report(IC)")
+    .with_options(&["Naming"]),
 ];
 
 pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
+    register_with_options!(engine, "ic_report", report, context: NativeCallContext, initial: Initial);
     let shared = session.clone();
     let gaussian = move |context: NativeCallContext, cosmology: Cosmology, options: Map| -> Bound<Initial> {
         let (shared, place) = (shared.clone(), place_of(&context));
@@ -99,6 +111,33 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         })
     };
     engine.register_fn("ic_load", load);
+}
+
+/// The stage that examines an initial condition, now or once it is known.
+fn report(context: NativeCallContext, initial: Initial, options: Map) -> Bound<Analysis> {
+    const FUNCTION: &str = "ic_report";
+    let (inputs, needs) = match &initial {
+        Initial::Mesh { node, .. } => (vec![node.clone()], Vec::new()),
+        Initial::Later { node: Some(node), needs, .. } => (vec![node.clone()], needs.clone()),
+        Initial::Formula(_) | Initial::Later { .. } => {
+            let message = "needs a mesh or particles of ic_gaussian or ic_load, and this is a formula";
+            return Err(Refusal::error(FUNCTION, message, None));
+        }
+    };
+    let call = Call { needs, ..Call::new(FUNCTION, inputs.clone(), options)? };
+    let node = call.stage(&context, move |options, known| {
+        if !options.is_empty() {
+            decode_with::<Naming>(FUNCTION, options, &[])?;
+        }
+        let made = match &initial {
+            Initial::Later { make, .. } => make(known)?,
+            initial => initial.clone(),
+        };
+        let Initial::Mesh { node, .. } = made else { unreachable!("formulae are refused") };
+        let ic = node.stage().as_initial().expect("a mesh is one").clone();
+        Ok(Node::new(IcReport { ic }, inputs.clone()))
+    })?;
+    Ok(Analysis(node))
 }
 
 /// What to do about gas that has all of omega_m.
