@@ -153,7 +153,8 @@ fn left_in_cells(
     let mesh = mesh();
     let particles = Particles::from_host(device, columns.clone()).unwrap();
     let mut mass = Buffer::zeros(device, mesh.group_count() * GROUP_CELLS).unwrap();
-    let mut overflow = Overflow::none(device, 0).unwrap();
+    let all: u64 = columns[7].iter().map(|&upper_half| unit.of(of_upper_half(upper_half))).sum();
+    let mut overflow = Overflow::none(device, u128::from(all) * u128::from(unit.whole())).unwrap();
     let part = Part { range: 0..particles.len(), level: own, factors: [0.0; 3] };
     let to = (&mut mass, &mut overflow);
     deposit(device, &mesh.locator(), (level, &mesh.tables(level)), &particles, &[part], unit, to);
@@ -435,7 +436,8 @@ fn devices_agree<T: Real>(gpu: &Device) {
         let [from, to, pool] = [&early, &late, &now].map(|values| Buffer::from_host(device, values.clone()).unwrap());
         let timed = TimedPotential { from: &from, to: &to, places: &places, weight: T::from_f64(0.3) };
         let mut mass = Buffer::zeros(device, slots * GROUP_CELLS).unwrap();
-        let mut overflow = Overflow::none(device, u128::MAX).unwrap();
+        // no sum can exceed 64 bits
+        let mut overflow = Overflow::none(device, 0).unwrap();
         let gas = Buffer::from_host(device, fluid.clone()).unwrap();
         let mut density = Buffer::<T>::zeros(device, slots * GROUP_CELLS).unwrap();
         for level in 0..LEVELS {
