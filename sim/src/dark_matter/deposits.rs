@@ -9,7 +9,8 @@
 use crate::mesh::stencil::CellBox;
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::Communicator;
-use crate::parallel::links::{CellLinks, Concern, Reading, merged, need, peers, reading};
+use crate::parallel::link_lists::{CellLinks, need, peers};
+use crate::parallel::links::{Concern, Reading, merged, reading};
 use crate::parallel::owners::Owners;
 use crate::parallel::remote_groups::RemoteGroups;
 use comove_kernels::LevelTopology;

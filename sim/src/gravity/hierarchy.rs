@@ -1,7 +1,8 @@
 //! The octree as the Poisson solve sees it, and the ranks that share it.
 
 use crate::parallel::ghost_exchange::GhostExchange;
-use crate::parallel::links::{CellLinks, LevelLinks};
+use crate::parallel::link_lists::CellLinks;
+use crate::parallel::links::LevelLinks;
 use comove_kernels::{Buffer, DeviceTable, LevelTopology, Real};
 
 /// The octree as the solve sees it.

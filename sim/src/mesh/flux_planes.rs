@@ -4,7 +4,7 @@ use crate::mesh::key::Key;
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::stencil::{face_entry, face_offset};
 use crate::mesh::tree::Octree;
-use crate::parallel::links::{SlotLinks, links_of_slots};
+use crate::parallel::link_lists::{SlotLinks, links_of_slots};
 use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::layout::{FACES, FLUX_PLANES};
 use comove_kernels::level_topology::NONE;

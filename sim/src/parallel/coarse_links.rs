@@ -5,7 +5,7 @@ use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{directions, face_entry, face_offset, outside};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::Communicator;
-use crate::parallel::links::{SlotLinks, links_of_slots};
+use crate::parallel::link_lists::{SlotLinks, links_of_slots};
 use comove_kernels::LevelTopology;
 use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES};
 use comove_kernels::level_topology::NONE;

@@ -3,7 +3,7 @@
 use crate::error::SimError;
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
-use crate::parallel::links::{CellLinks, SlotLinks};
+use crate::parallel::link_lists::{CellLinks, SlotLinks};
 use bytemuck::Pod;
 use comove_kernels::messages::{ExchangeTimes, MessageBuffers, MessageSizes, Peer, Units};
 use comove_kernels::overflow::Overflow;

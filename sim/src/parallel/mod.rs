@@ -6,7 +6,7 @@
 //! | `collective_result` | an error of one rank becomes that of all |
 //! | `hilbert`, `owners`, `load_balancer` | who owns a group: pieces of a curve through each level, cut by measured cost |
 //! | `remote_groups`, `share` | what a rank knows of others' groups; its share of the octree, with ghosts |
-//! | `links`, `ghost_exchange` | who sends what to whom, derived on both sides; the messages |
+//! | `link_lists`, `links`, `ghost_exchange` | who sends what to whom, derived on both sides; the messages |
 //! | `coarse_links` | all groups of a level, for the coarse correction of its potential |
 //! | `exchange` | all of that for one rank of a run |
 //! | `keys` | lists of keys to other ranks |
@@ -27,6 +27,7 @@ pub(crate) mod exchange;
 pub(crate) mod ghost_exchange;
 pub(crate) mod hilbert;
 pub(crate) mod keys;
+pub(crate) mod link_lists;
 pub(crate) mod links;
 pub(crate) mod load_balancer;
 #[cfg(feature = "mpi")]

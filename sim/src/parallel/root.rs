@@ -2,7 +2,7 @@
 
 use crate::mesh::{Key, Octree};
 use crate::parallel::ghost_exchange::GhostExchange;
-use crate::parallel::links::{SlotLinks, links_of_slots, need};
+use crate::parallel::link_lists::{SlotLinks, links_of_slots, need};
 use crate::parallel::owners::Owners;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::messages::MessageSizes;

@@ -8,7 +8,7 @@ use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::exchange::Exchange;
 use crate::parallel::keys::exchange_keys;
-use crate::parallel::links::links_of_slots;
+use crate::parallel::link_lists::links_of_slots;
 use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;

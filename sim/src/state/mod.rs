@@ -22,7 +22,7 @@ use crate::mesh::{Key, Mesh};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::exchange::Exchange;
-use crate::parallel::links::need;
+use crate::parallel::link_lists::need;
 use crate::parameters::{Coordinates, RunParameters};
 use crate::records::CellBudgetAdjustment;
 use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, cell_coordinate};
