@@ -1,4 +1,4 @@
-//! Examination of an initial condition: what it holds beside what its box, epoch and cosmology ask for.
+//! Examination of an initial condition: comparison with linear theory for its box, epoch and cosmology.
 //!
 //! | module | content |
 //! |---|---|
@@ -115,7 +115,7 @@ pub struct Finding {
     pub sentence: String,
 }
 
-/// What pictures need of a species.
+/// Data for the figure of a species.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// Its name.

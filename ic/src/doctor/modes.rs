@@ -98,7 +98,8 @@ impl Grid {
             weights += weight;
             sum += weight * y;
             squares += weight * y * y;
-            let shell = &mut shells[((size(k) / spacing) as usize).min(2 * self.cells[0] - 1)];
+            let last = shells.len() - 1;
+            let shell = &mut shells[((size(k) / spacing) as usize).min(last)];
             let new = [weight, weight * y, weight * size(k).ln()];
             shell.iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
         });

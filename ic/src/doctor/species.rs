@@ -27,7 +27,7 @@ const TILT: f64 = 1.0;
 /// Rms of the linear density contrast of compared modes, beyond which its amplitude is no longer linear.
 const LINEAR: f64 = 0.5;
 
-/// The same, beyond which velocities are no longer those of linear theory to some percent.
+/// Rms density contrast beyond which velocities are no longer those of linear theory to some percent.
 const WEAKLY_LINEAR: f64 = 0.15;
 
 /// Smallest ratio of amplitudes without a remark of gas beside dark matter, which it follows only after decoupling.
@@ -58,7 +58,7 @@ const COHERENT: f64 = 0.8;
 /// Scale of causes in ratios of velocities: modes of one field have one slope.
 const NEAR: f64 = 0.04;
 
-/// The same of rms velocities beside linear theory.
+/// Scale of causes in ratios of rms velocities to linear theory.
 const NEAR_RMS: f64 = 0.35;
 
 /// Displacements of more cells than this, rms along an axis, are compared with linear theory.

@@ -36,9 +36,9 @@ pub struct Part {
 pub(crate) struct Statements {
     /// Scale factor.
     pub a: Option<f64>,
-    /// Length of the box along x, in comoving Mpc/h if that unit is known, else in one of Gadget's.
+    /// Length of the box along x: in comoving Mpc/h, or Mpc if `length_is_without_h`; in units of a Gadget file that states none.
     pub box_length: Option<f64>,
-    /// Mpc/h of that length if it depends on h: `box_length` is in Mpc.
+    /// Whether lengths lack the factor 1/h, as SWIFT's do.
     pub length_is_without_h: bool,
     pub h: Option<f64>,
     pub omega_m: Option<f64>,

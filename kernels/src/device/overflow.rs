@@ -18,7 +18,7 @@ pub struct Overflow {
 impl Overflow {
     /// None so far.
     ///
-    /// * `most`: what all that is summed amounts to; a GPU does not look at sums that this keeps below 64 bits
+    /// * `most`: upper bound of any sum; a GPU does not look at sums that this keeps below 64 bits
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
@@ -28,10 +28,11 @@ impl Overflow {
 
     /// The last of these cells in the pool, `[slots, 16, 16, 16]`; waits for the device.
     pub fn cell(&self) -> Option<usize> {
-        if self.is_possible { (self.cell.to_host()[0] as usize).checked_sub(1) } else { None }
+        let is_looked_for = self.is_possible || matches!(self.cell, Buffer::Cpu(_));
+        if is_looked_for { (self.cell.to_host()[0] as usize).checked_sub(1) } else { None }
     }
 
-    /// For kernels: of nothing where no sum can exceed 64 bits.
+    /// Of the cell, null where no sum can exceed 64 bits.
     #[cfg(feature = "cuda")]
     pub(crate) fn pointer(&self) -> Pointer<u64> {
         if self.is_possible { self.cell.pointer() } else { Pointer::NULL }

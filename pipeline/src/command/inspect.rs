@@ -13,20 +13,20 @@ use std::path::Path;
 /// Inspects a file of either kind.
 pub(super) fn inspect(asked: &Inspect) -> Result<(), PipelineError> {
     let file = &asked.file;
-    if matches!(isolated_read::mesh_contents(file), Ok(Some(_))) {
-        return examine(file, &given(asked)?);
+    let given = given(asked)?;
+    match isolated_read::mesh_contents(file) {
+        Ok(Some(_)) => examine(file, &given),
+        // the options are those of initial conditions
+        Err(error) if asked.redshift.is_some() || !asked.cosmology.is_empty() => Err(error),
+        _ => snapshot(file),
     }
-    if let Some(option) =
-        asked.redshift.map(|_| "--redshift").or((!asked.cosmology.is_empty()).then_some("--cosmology"))
-    {
-        let reason = format!("{option} is for initial conditions, and this is no file of comove_ic, Gadget or SWIFT");
-        return Err(PipelineError::input(file, reason));
-    }
-    snapshot(file)
 }
 
 /// Numbers of the command line.
 fn given(asked: &Inspect) -> Result<Given, PipelineError> {
+    if let Some(z) = asked.redshift.filter(|z| !z.is_finite()) {
+        return Err(PipelineError::Usage(format!("--redshift {z}: expected a number")));
+    }
     let mut given = Given { z: asked.redshift, ..Given::default() };
     for (name, value) in &asked.cosmology {
         let number = value.parse::<f64>().ok().filter(|number| number.is_finite());

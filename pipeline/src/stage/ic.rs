@@ -203,10 +203,14 @@ impl Stage for InitialCondition {
                 value
             }
             Self::Load(ic, _) => {
-                // whether a remark is wanted decides nothing, nor why a file is accepted
+                // whether a remark is wanted decides nothing, nor why a file is trusted, but that it is
+                let is_trusted = ic.trust.is_some();
                 let ic = LoadIc { baryons_only: false, trust: None, ..ic.clone() };
                 let mut value = serde_json::to_value(ic).expect("numbers and names");
                 value["path"] = Value::Null;
+                if is_trusted {
+                    value["is_trusted"] = true.into();
+                }
                 value
             }
         }

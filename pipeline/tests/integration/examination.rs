@@ -86,6 +86,11 @@ fn initial_conditions_are_examined() {
     let section = place.section("trusted", "ic_report").to_string();
     assert!(section.contains(cause) && section.contains("\"wrong\""), "{section}");
 
+    let untrusted = place.campaign("run", "trusted", &load(""), 4);
+    assert!(untrusted.contains(why), "{untrusted}");
+    let not_a_number = place.comove(&["inspect", "mesh.h5", "--redshift", "nan"], 2);
+    assert!(not_a_number.contains("--redshift NaN: expected a number"), "{not_a_number}");
+
     let inspected = place.comove(&["inspect", "mesh.h5"], 4);
     assert!(inspected.contains("note: sigma8 is not known") && inspected.contains(cause), "{inspected}");
     assert!(inspected.contains("findings are wrong"), "{inspected}");

@@ -72,7 +72,7 @@ impl Deposits {
                     list.extend((owner != rank).then(|| reading(owner as u32, key, cells)));
                 });
             }
-            // own groups that none is told of lie among own groups of this level, their parents among the next
+            // a group that no rank is told of has own groups alone around its parent, so nothing that it reaches is another's
             finer = finer.iter().filter_map(Key::parent).chain(known.near(level).iter().copied()).collect();
             send[level] = merged(level, list);
         }

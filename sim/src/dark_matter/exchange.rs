@@ -6,7 +6,7 @@
 
 use crate::dark_matter::{Deposits, HostParticles};
 use crate::mesh::device_mesh::buffers_of;
-use crate::mesh::places::Places;
+use crate::mesh::morton_map::MortonMap;
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
 use crate::parallel::owners::Owners;
@@ -165,7 +165,7 @@ fn key_at(root: [u32; 3], position: [u32; 3], level: usize) -> Key {
 /// What the particles of a rank among others look up: its own groups and all that it knows of.
 pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     let levels = mesh.tree.level_count();
-    let mut nodes = vec![Places::default(); levels];
+    let mut nodes = vec![MortonMap::default(); levels];
     let mut end = 0;
     let own = (0..levels).flat_map(|n| mesh.tree.level(n).iter().copied().zip(mesh.slots[n].iter().copied()));
     let theirs = share.ghosts.iter().flatten().copied();
@@ -176,7 +176,7 @@ pub(crate) fn locator(mesh: &Mesh, share: &Share) -> GroupLocator {
     // the others have numbers beyond the slots, the first one stands for all root groups that nobody here knows of
     let (slots, unknown) = (end, end);
     let mut next = end + 1;
-    let mut add = |nodes: &mut Places, position: u64| {
+    let mut add = |nodes: &mut MortonMap, position: u64| {
         let node = nodes.entry(position);
         if *node == NONE {
             *node = next;

@@ -17,7 +17,7 @@ use host::FRACTIONS;
 
 use crate::device_arrays::{ArrayBytes, Extent, device_arrays};
 use crate::error::{SimError, Strays};
-use crate::mesh::places::Places;
+use crate::mesh::morton_map::MortonMap;
 use crate::mesh::{Mesh, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::Communicator;
@@ -203,11 +203,11 @@ impl<T: Real> DarkMatter<T> {
     }
 
     /// How many particles there are in each own group, where ranks share the mesh.
-    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> Vec<Places> {
+    pub(crate) fn of_groups(&self, device: &Device, mesh: &Mesh) -> Vec<MortonMap> {
         let counts = particles::count_in_groups(device, &self.locator, &self.particles);
         let mut counts = counts.as_slice();
         let mut of_level = |level: usize| {
-            let (keys, mut places) = (mesh.tree.level(level), Places::default());
+            let (keys, mut places) = (mesh.tree.level(level), MortonMap::default());
             keys.iter().zip(counts).for_each(|(key, &count)| *places.entry(key.morton()) = count);
             // behind them those that wait on the level
             counts = &counts[keys.len() + 1..];

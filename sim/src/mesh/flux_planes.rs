@@ -193,12 +193,12 @@ impl Pair {
         (self.first..self.first + self.count()).collect()
     }
 
-    /// Places of own fine groups, with their planes.
+    /// MortonMap of own fine groups, with their planes.
     fn fine_planes(&self) -> impl Iterator<Item = (usize, u32)> {
         self.meetings.iter().filter_map(|meeting| Some((meeting.fine? as usize, self.first + meeting.fine_plane)))
     }
 
-    /// Places of own coarse groups, with their planes.
+    /// MortonMap of own coarse groups, with their planes.
     fn coarse_planes(&self) -> impl Iterator<Item = (usize, u32)> {
         let first = self.first + self.fine;
         self.coarse.iter().enumerate().filter(|(_, plane)| **plane != NONE).map(move |(place, n)| (place, first + n))

@@ -1,6 +1,7 @@
-//! What ranks know and send for the coarse correction of a level: more than for anything else, so that few messages do.
+//! Groups and messages of the coarse correction of a level's potential: ranks know more groups than they read elsewhere, so
+//! that few messages suffice.
 
-use crate::mesh::places::Places;
+use crate::mesh::morton_map::MortonMap;
 use crate::mesh::sites::Sites;
 use crate::mesh::stencil::{directions, face_entry, face_offset, outside};
 use crate::mesh::{Key, Octree};
@@ -24,9 +25,9 @@ pub struct AllGroups {
 }
 
 impl AllGroups {
-    /// The same for the levels coarser than `from`, and what the ranks now have of the finer ones: collective.
+    /// Keeps the levels coarser than `from` and gathers the others from all ranks: collective.
     #[must_use]
-    pub fn told(&self, communicator: &Communicator, own: &Octree, from: usize) -> Self {
+    pub fn gathered(&self, communicator: &Communicator, own: &Octree, from: usize) -> Self {
         let from = from.max(1);
         let mut message = Vec::<u64>::new();
         for level in from..own.level_count() {
@@ -86,7 +87,7 @@ impl CoarseLinks {
     ) -> Self {
         let AllGroups { rank, levels } = all;
         let all = &*levels[level];
-        let mut places = Places::default();
+        let mut places = MortonMap::default();
         let mut slots = 0;
         for (&key, site) in sites.iter().filter(|(_, site)| site.slot != NONE) {
             *places.entry(key.morton()) = site.slot;
@@ -129,7 +130,7 @@ impl CoarseLinks {
 }
 
 /// The ghosts beside own groups, in the order of keys.
-fn ghosts(lattice: &Octree, beside: &[Key], places: &Places, sites: &Sites) -> LevelTopology {
+fn ghosts(lattice: &Octree, beside: &[Key], places: &MortonMap, sites: &Sites) -> LevelTopology {
     let mut ghosts = beside.to_vec();
     ghosts.sort_unstable();
     ghosts.dedup();
@@ -165,7 +166,7 @@ fn with(own: &LevelTopology, ghosts: &LevelTopology) -> LevelTopology {
 }
 
 /// Groups with their neighbours across faces.
-fn whole(lattice: &Octree, keys: Vec<Key>, slots: Vec<u32>, places: &Places) -> LevelTopology {
+fn whole(lattice: &Octree, keys: Vec<Key>, slots: Vec<u32>, places: &MortonMap) -> LevelTopology {
     let row = |(&key, &slot): (&Key, &u32)| {
         let mut row = [NONE; DIRECTIONS];
         row[CENTRE] = slot;

@@ -34,7 +34,7 @@ pub struct LevelLinks {
     pub parents: LevelTopology,
     /// Gradients of the finer level's groups that the level's mass sheets take.
     pub gradients: SlotLinks,
-    /// Ghosts that own groups read at their own level: which, and slots of the same on both sides.
+    /// Ghosts that own groups read at their own level, in all 26 directions, which the coarse correction relies on.
     pub beside: SlotLinks,
     /// The groups behind `beside.receive`.
     pub beside_keys: Vec<Key>,

@@ -18,7 +18,7 @@ pub(crate) struct SharedRoot<T> {
     to_layers: SlotLinks,
     /// The other way round.
     from_layers: SlotLinks,
-    /// Places in key order and in layers of groups that stay on this rank.
+    /// MortonMap in key order and in layers of groups that stay on this rank.
     staying: [DeviceTable<u32>; 2],
     /// Slabs of modes, from those that this rank's planes have to those that its bands have.
     to_columns: SlotLinks,

@@ -79,7 +79,7 @@ impl Share {
         let deposits = self.deposits.as_ref().map(|_| Deposits::of(communicator, &owners, own, &known));
         Self {
             known,
-            all: self.all.told(communicator, own, kept),
+            all: self.all.gathered(communicator, own, kept),
             deposits,
             owners,
             ghosts: Vec::new(),

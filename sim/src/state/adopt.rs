@@ -3,7 +3,7 @@
 
 use crate::dark_matter::Transfer;
 use crate::error::SimError;
-use crate::mesh::places::Places;
+use crate::mesh::morton_map::MortonMap;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::exchange::Exchange;
@@ -59,7 +59,7 @@ impl Moves {
 /// How much work groups are.
 struct GroupWork {
     /// Particles in own groups by level, where there is dark matter.
-    particles: Option<Vec<Places>>,
+    particles: Option<Vec<MortonMap>>,
 }
 
 impl GroupWork {

@@ -18,9 +18,11 @@ const COARSEST_GRID: usize = GRID_WIDTHS.len() - 1;
 /// Whether ranks send each other source and error of a grid but the coarsest.
 const IS_SHARED: [bool; COARSEST_GRID] = [true, false, true];
 
-/// What other ranks have to do with a level. Between two messages a rank also works on the ghosts beside its groups: each
-/// sweep and each residual leaves them right in one layer of cells less, so that the source of 8³ cells suffices for the
-/// grids of 8³ and 4³, and that of 2³ for one of its own. The coarsest grid has all groups on every rank.
+/// Ghosts and exchange of a level that ranks share. Between two messages a rank also works on the ghosts beside its groups,
+/// all 26 around each: a sweep or a residual leaves one layer of cells fewer right. With the source of 8³ cells these are 8
+/// layers, 7 after the sweep, 6 of the residual; 3 of the source of 4³ cells, 2 after the sweep. With the error of 2³ cells
+/// they are 2 of 4³ cells, 1 after the sweep and 1 of 8³ cells, which the last sweep needs: there is none to spare. The
+/// coarsest grid has all groups on every rank.
 pub struct OtherRanks<'a, T> {
     /// Own groups, and the ghosts beside them. Rows name a group wherever there is one; of one that is no ghost here they
     /// may name any slot.
@@ -114,10 +116,14 @@ impl<'a, T: Real> VCycle<'a, T> {
     /// Finds the error on the coarsest grid.
     fn solve_coarsest(&mut self) {
         let n = COARSEST_GRID;
-        self.share_source(n);
-        if !self.is_solved_at_once() {
-            COARSEST[1..].iter().for_each(|&weight| self.sweep(n, weight));
+        self.share(n, CoarseGrid::<T>::SOURCE);
+        if self.is_solved_at_once() {
+            return;
         }
+        if self.exchange.is_some() {
+            start_sweep(self.device, self.whole, first_weight(n), self.grid(n));
+        }
+        COARSEST[1..].iter().for_each(|&weight| self.sweep(n, weight));
     }
 
     /// Solves the coarsest grid where one launch takes less time than its sweeps: of one rank from the residual of the finer
@@ -147,8 +153,7 @@ impl<'a, T: Real> VCycle<'a, T> {
     fn share_source(&mut self, n: usize) {
         if self.exchange.is_some() {
             self.share(n, CoarseGrid::<T>::SOURCE);
-            let theirs = if n == COARSEST_GRID { self.whole } else { self.ghosts };
-            start_sweep(self.device, theirs, first_weight(n), self.grid(n));
+            start_sweep(self.device, self.ghosts, first_weight(n), self.grid(n));
         }
     }
 

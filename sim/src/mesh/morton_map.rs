@@ -1,20 +1,20 @@
-//! A number for each of a level's groups, by place.
+//! Numbers of a level's groups by their positions along its Morton curve.
 
 use crate::mesh::Key;
 use comove_kernels::level_topology::NONE;
 use rustc_hash::FxHashMap;
 
-/// Places of a block: 4³, which follow each other along the Morton curve.
+/// Positions of a block: 4³ groups.
 const BLOCK: usize = 64;
 
-/// Numbers by position along the level's Morton curve ([`Key::morton`]), [`NONE`] where there is none. Groups are mostly beside
-/// others, so there is one look-up for many.
+/// Numbers by position ([`Key::morton`]), [`NONE`] where there is none. Groups are mostly beside others, so one look-up serves
+/// many.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct MortonMap {
     blocks: FxHashMap<u64, [u32; BLOCK]>,
 }
 
-impl Places {
+impl MortonMap {
     /// The number at a position, to be set.
     pub(crate) fn entry(&mut self, position: u64) -> &mut u32 {
         let block = self.blocks.entry(position / BLOCK as u64).or_insert([NONE; BLOCK]);
