@@ -97,7 +97,7 @@ fn initial_conditions_are_examined() {
     let unknown = place.comove(&["inspect", "mesh.h5", "--cosmology", "omega=0.3"], 2);
     assert!(unknown.contains("--cosmology omega=0.3: unknown name; expected h,"), "{unknown}");
     let foreign = place.comove(&["inspect", "right.rhai", "--redshift", "3"], 4);
-    assert!(foreign.contains("right.rhai: --redshift is for initial conditions"), "{foreign}");
+    assert!(foreign.contains("does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT"), "{foreign}");
     let formula = place.campaign("check", "formula", "problem(\"sedov\")", 3);
     assert!(formula.contains("ic_report: needs a mesh or particles of ic_gaussian or ic_load"), "{formula}");
 }
