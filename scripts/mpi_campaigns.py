@@ -182,7 +182,7 @@ def digests(campaign):
 
 def artefacts(campaign):
     """What the analyses have left, by file."""
-    files = [path for path in campaign.glob("*/*") if not path.parent.name.startswith(("evolve-", "ic_"))]
+    files = [path for path in campaign.glob("*/*") if not path.parent.name.startswith(("evolve-", "ic_gaussian-", "ic_load-"))]
     return {str(path.relative_to(campaign)): path.read_bytes() for path in files}
 
 
