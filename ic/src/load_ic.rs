@@ -47,7 +47,7 @@ impl LoadIc {
 
     /// Reads and examines it, whatever the findings: of one process.
     ///
-    /// * `amplitude_is_known`: whether sigma8 is known, and not assumed
+    /// * `amplitude_is_known`: false where sigma8 is assumed
     ///
     /// # Errors
     /// As of [`LoadIc::load`], but for findings.

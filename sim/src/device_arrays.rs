@@ -12,7 +12,7 @@ pub(crate) struct Extent {
     pub(crate) refined_slots: usize,
     /// Slots of the coarsest grid of the Poisson solve: more where ranks share the levels, or none where no level is refined.
     pub(crate) coarsest_slots: usize,
-    /// The same as `slots`, or none where mass sheets do not correct the potential.
+    /// Slots of the pools, or none where mass sheets do not correct the potential.
     pub(crate) corrected_slots: usize,
     /// Groups of the fullest refined level.
     pub(crate) fullest_refined: usize,

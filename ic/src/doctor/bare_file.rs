@@ -94,14 +94,14 @@ impl BareFile {
                 missing.push(format!("{name} is not known: {what}; add --cosmology {name}=…"));
             }
         }
-        let asked = Asked { path, format, statements, cosmology, z, gamma: statements.gamma.unwrap_or(5.0 / 3.0) };
-        let (box_mpc_h, examination) = asked.examination(sigma8.is_some())?;
+        let request = Request { path, format, statements, cosmology, z, gamma: statements.gamma.unwrap_or(5.0 / 3.0) };
+        let (box_mpc_h, examination) = request.examination(sigma8.is_some())?;
         stated.insert(0, ["box, Mpc/h".into(), box_mpc_h.to_string(), "file".into()]);
         Ok(Self { format: format.name().into(), stated, missing, findings: examination.findings })
     }
 }
 
-struct Asked<'a> {
+struct Request<'a> {
     path: &'a Path,
     format: LoadFormat,
     statements: Statements,
@@ -110,7 +110,7 @@ struct Asked<'a> {
     gamma: f64,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// The length of the box, and the examination; of a Gadget file without a unit of length with that which gives it its
     /// mean density.
     fn examination(&self, amplitude_is_known: bool) -> Result<(f64, Examination), IcError> {

@@ -11,7 +11,7 @@ pub(super) struct Cause {
     pub mistakes: usize,
 }
 
-/// How the velocities of a format are written: a^power v_pec in this unit.
+/// Convention of a format's velocities: a^`power` v_pec in units of `km_s`.
 #[derive(Clone, Copy)]
 pub(super) struct Convention {
     pub power: f64,

@@ -7,7 +7,7 @@ use crate::format::LoadFormat;
 use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::parallel::Communicator;
 
-/// How far the mean density may be from the expected one.
+/// Allowed deviation of the mean density from the expected one.
 const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
 
 /// Fields of a `UM_IC` file.
@@ -78,10 +78,10 @@ pub(crate) fn mean_density(
     mesh: &UniformMesh,
     subject: &Subject<'_>,
     expected: f64,
-) -> Result<f64, String> {
+) -> Result<(), String> {
     let mean = mesh.mean(communicator, |i| mesh.density[i]);
     if (mean - expected).abs() <= MEAN_DENSITY_TOLERANCE {
-        return Ok(mean);
+        return Ok(());
     }
     let shown = if (1e-3..1e4).contains(&mean) { format!("{mean:.6}") } else { format!("{mean:.5e}") };
     let why = disorder(communicator, mesh, subject.format, expected)

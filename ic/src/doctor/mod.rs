@@ -61,7 +61,7 @@ pub struct Subject<'a> {
     pub cosmology: &'a Cosmology,
     /// The linear spectrum today.
     pub power: &'a LinearPower,
-    /// Whether its amplitude is known, and not assumed.
+    /// False where the amplitude of the spectrum is assumed.
     pub amplitude_is_known: bool,
     /// Scale factor.
     pub a: f64,
@@ -77,7 +77,7 @@ pub struct Subject<'a> {
     pub gamma: f64,
 }
 
-/// How a finding is judged.
+/// Verdict of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -109,7 +109,7 @@ pub struct Finding {
     pub found: String,
     /// The expected value; empty where there is none.
     pub expected: String,
-    /// How it is judged.
+    /// Verdict.
     pub verdict: Verdict,
     /// Why, with the factor or mistake that would explain it; empty if it is good.
     pub sentence: String,
@@ -259,6 +259,7 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     let rate = subject.cosmology.hubble_flow(subject.a) * subject.cosmology.growth(subject.a).1;
     let growth = subject.cosmology.growth_factor(subject.a);
     let linear = |k: f64| subject.power.at(k) * growth * growth;
+    let linear_rms = grid.linear_rms(&linear);
     let gas = has_gas.then(|| grid.gas(communicator, mesh, share));
     let dark_matter = match (set, across) {
         (Some(set), Some(across)) => Some(grid.set(communicator, set, across)),
@@ -273,6 +274,7 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
             rate,
             growth,
             linear: &linear,
+            linear_rms,
             is_set,
             is_alone,
             mesh_cells: mesh.cells,
@@ -353,7 +355,7 @@ fn temperature(
     }
 }
 
-/// Whether particles are displaced from a lattice, and where it is.
+/// Finds the offset of the particles' lattice, and refuses moving particles without displacements.
 fn particle_lattice(
     examination: &mut Examination,
     communicator: &Communicator,

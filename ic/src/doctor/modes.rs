@@ -86,6 +86,15 @@ impl Grid {
         self.lengths.iter().product()
     }
 
+    /// Rms density contrast of compared modes in linear theory.
+    ///
+    /// * `linear`: P(k) in (Mpc/h)³ at the epoch
+    pub(super) fn linear_rms(&self, linear: &dyn Fn(f64) -> f64) -> f64 {
+        let mut sum = 0.0;
+        self.for_each_mode(WITHIN, |_, k, _, weight| sum += weight * linear(size(k)) / self.volume());
+        sum.sqrt()
+    }
+
     /// * `linear`: P(k) in (Mpc/h)³ at the epoch
     pub(super) fn amplitude(&self, delta: &[Complex<f64>], linear: &dyn Fn(f64) -> f64) -> Amplitude {
         let ratio = |k: [f64; 3], index: usize| delta[index].norm_sqr() * self.volume() / linear(size(k));

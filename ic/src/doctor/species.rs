@@ -2,7 +2,7 @@
 
 use super::causes::{Cause, Convention, explained, of_amplitudes, of_displacements, of_velocities};
 use super::fields::{Grid, SpeciesModes};
-use super::modes::{Amplitude, Motion, WITHIN};
+use super::modes::{Amplitude, Motion};
 use super::{Examination, Finding, Subject, Verdict, linear_displacement, shown};
 use crate::format::LoadFormat;
 
@@ -64,7 +64,7 @@ const NEAR_RMS: f64 = 0.35;
 /// Displacements of more cells than this, rms along an axis, are compared with linear theory.
 const MANY_CELLS: f64 = 3.0;
 
-/// How a species is judged.
+/// Criteria of a species' verdicts.
 pub(super) struct Judge<'a> {
     pub name: &'static str,
     pub subject: &'a Subject<'a>,
@@ -74,6 +74,8 @@ pub(super) struct Judge<'a> {
     /// D(a)/D(1).
     pub growth: f64,
     pub linear: &'a dyn Fn(f64) -> f64,
+    /// Rms density contrast of compared modes in linear theory.
+    pub linear_rms: f64,
     pub is_set: bool,
     pub is_alone: bool,
     pub mesh_cells: [usize; 3],
@@ -154,19 +156,8 @@ impl Judge<'_> {
         )
     }
 
-    /// Whether modes that are compared are linear.
     fn is_linear(&self) -> bool {
-        self.linear_rms() < LINEAR
-    }
-
-    /// Rms density contrast of compared modes in linear theory.
-    fn linear_rms(&self) -> f64 {
-        let mut sum = 0.0;
-        let volume: f64 = self.grid.lengths.iter().product();
-        self.grid.for_each_mode(WITHIN, |_, k, _, weight| {
-            sum += weight * (self.linear)(k.iter().map(|k| k * k).sum::<f64>().sqrt()) / volume;
-        });
-        sum.sqrt()
+        self.linear_rms < LINEAR
     }
 
     /// The density contrast beside the linear spectrum: the verdict, and whether its cause is that of velocities too.
@@ -234,7 +225,7 @@ impl Judge<'_> {
         (verdict, is_explained)
     }
 
-    /// Whether velocities have the cause too.
+    /// Judges the amplitude; true if its cause explains the velocities too.
     fn amplitude_cause(&self, finding: &mut Finding, found: &Amplitude, slope: f64) -> bool {
         let (name, ratio) = (self.name, found.ratio);
         let near = 0.05f64.max(SCATTER * 0.5 / found.pairs.sqrt()).min(0.15);
@@ -416,7 +407,7 @@ impl Judge<'_> {
         }
         let matter = !self.is_second_gas();
         let allowed = match (matter, is_noisy) {
-            _ if self.linear_rms() > WEAKLY_LINEAR => IMPOSSIBLE_VELOCITY,
+            _ if self.linear_rms > WEAKLY_LINEAR => IMPOSSIBLE_VELOCITY,
             (false, _) => VELOCITY_OF_GAS,
             (true, true) => VELOCITY_OF_NOISE,
             (true, false) => VELOCITY,

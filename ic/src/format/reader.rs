@@ -31,14 +31,14 @@ pub struct Part {
     ranks: usize,
 }
 
-/// Statements of a file about itself, as far as it makes them.
+/// Statements of a file about itself; `None` where it makes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Statements {
     /// Scale factor.
     pub a: Option<f64>,
     /// Length of the box along x: in comoving Mpc/h, or Mpc if `length_is_without_h`; in units of a Gadget file that states none.
     pub box_length: Option<f64>,
-    /// Whether lengths lack the factor 1/h, as SWIFT's do.
+    /// True for lengths without the factor 1/h, as in SWIFT files.
     pub length_is_without_h: bool,
     pub h: Option<f64>,
     pub omega_m: Option<f64>,
@@ -58,7 +58,7 @@ pub(crate) trait Reader {
     /// Species in a file, from its header.
     fn contents(&self, path: &Path) -> Result<Contents, IcError>;
 
-    /// What a file states of itself.
+    /// Statements of a file about itself.
     fn statements(&self, path: &Path) -> Result<Statements, IcError>;
 
     /// Reads a part of what `ic` describes, a bounded number of values at a time, and checks each against header and recipe.

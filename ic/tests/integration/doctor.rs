@@ -111,6 +111,11 @@ impl File {
         }
     }
 
+    fn take_velocities_of_another_seed(&mut self) {
+        let other = GaussianIc { seed: 8, ..self.ic.clone() }.generate(&Communicator::alone(), &silent).unwrap();
+        self.lattice().velocity = other.lattice().unwrap().velocity.clone();
+    }
+
     fn scale_velocities(&mut self, factor: f64) {
         self.speed *= factor;
         if self.mesh.lattice().is_some() {
@@ -207,7 +212,7 @@ impl File {
         file.close()
     }
 
-    /// What is said of the file: whether it is accepted, and its remarks or its error.
+    /// The verdict of the examination, true for accepted files, and its remarks or error.
     fn said(&self) -> (bool, String) {
         let folder = tempfile::tempdir().unwrap();
         let recipe = LoadIc { path: self.write(folder.path()), ..self.recipe.clone() };
@@ -312,11 +317,7 @@ fn mistakes() -> Vec<(&'static str, File, Change, bool, Vec<&'static str>)> {
         (
             "velocities of another seed",
             dark.clone(),
-            change(|file| {
-                let other =
-                    GaussianIc { seed: 8, ..file.ic.clone() }.generate(&Communicator::alone(), &silent).unwrap();
-                file.lattice().velocity = other.lattice().unwrap().velocity.clone();
-            }),
+            change(File::take_velocities_of_another_seed),
             true,
             vec!["of another realisation"],
         ),
@@ -519,11 +520,7 @@ fn mistakes() -> Vec<(&'static str, File, Change, bool, Vec<&'static str>)> {
         (
             "set of another seed",
             set.clone(),
-            change(|file| {
-                let other =
-                    GaussianIc { seed: 8, ..file.ic.clone() }.generate(&Communicator::alone(), &silent).unwrap();
-                file.lattice().velocity = other.lattice().unwrap().velocity.clone();
-            }),
+            change(File::take_velocities_of_another_seed),
             true,
             vec!["another realisation"],
         ),
@@ -657,7 +654,7 @@ fn trust_and_ranks() {
     }
 }
 
-/// A file without a recipe, whose header states its universe; what it does not state is said, or asked for.
+/// Files without a recipe: numbers that the header lacks are listed, or required.
 #[test]
 fn bare_files_are_examined() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::device::error::KernelError;
 pub struct Overflow {
     /// The number behind that of the cell, or 0.
     pub(crate) cell: Buffer<u64>,
-    /// Whether a sum can exceed 64 bits.
+    /// False where no sum can exceed 64 bits.
     is_possible: bool,
 }
 

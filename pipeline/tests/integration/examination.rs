@@ -19,7 +19,7 @@ impl Place {
         said(&Command::new(cargo_bin("comove")).current_dir(self.0.path()).args(arguments).output().unwrap(), code)
     }
 
-    /// What a command says of a campaign with the examination of an initial condition.
+    /// Output of a command on a campaign with the examination of an initial condition.
     fn campaign(&self, command: &str, name: &str, initial: &str, code: i32) -> String {
         let text = format!("{COSMOLOGY}const IC = {initial};\ncampaign(\"{name}\", [ic_report(IC)])\n");
         fs::write(self.0.path().join(format!("{name}.rhai")), text).unwrap();

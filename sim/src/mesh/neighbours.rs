@@ -4,7 +4,7 @@
 //! that stay keep their rows, but for the entries that name a group that came or went.
 
 use crate::mesh::sites::{Changes, GROUPS_AT_ONCE, LevelGroups, Sites};
-use crate::mesh::stencil::{directions, face_offset, inside, outside};
+use crate::mesh::stencil::{face_offset, inside, outside, row_of};
 use crate::mesh::{Key, Octree};
 use crate::parallel::share::Share;
 use comove_kernels::layout::{DIRECTIONS, FACES, OCTANTS, direction, offset};
@@ -91,11 +91,7 @@ fn slot_of(sites: &Sites, key: Key) -> u32 {
 
 impl Level<'_> {
     fn row(&self, key: Key) -> Row {
-        let mut row = [NONE; DIRECTIONS];
-        for (entry, inside) in directions(outside(self.lattice, key)) {
-            row[entry] = slot_of(self.sites, self.lattice.neighbour(key, inside).expect("inside the domain"));
-        }
-        row
+        row_of(self.lattice, key, |neighbour| slot_of(self.sites, neighbour))
     }
 
     /// The neighbours of each group.

@@ -174,6 +174,15 @@ pub(crate) fn directions(outside: u8) -> impl Iterator<Item = (usize, [i32; 3])>
     (0..DIRECTIONS).map(move |entry| (entry, inside(entry, outside)))
 }
 
+/// The row of neighbours of a group.
+///
+/// * `slot`: of a group in the domain, which need not exist
+pub(crate) fn row_of(lattice: &Octree, key: Key, slot: impl Fn(Key) -> u32) -> [u32; DIRECTIONS] {
+    let outside = outside(lattice, key);
+    let neighbour = |entry| lattice.neighbour(key, inside(entry, outside)).expect("inside the domain");
+    std::array::from_fn(|entry| slot(neighbour(entry)))
+}
+
 /// The direction of a row entry without the components that leave the box through a closed face.
 pub(super) fn inside(entry: usize, outside: u8) -> [i32; 3] {
     let step = offset(entry);

@@ -3,7 +3,7 @@
 
 use crate::mesh::morton_map::MortonMap;
 use crate::mesh::sites::Sites;
-use crate::mesh::stencil::{directions, face_entry, face_offset, outside};
+use crate::mesh::stencil::{face_entry, face_offset, outside, row_of};
 use crate::mesh::{Key, Octree};
 use crate::parallel::communicator::Communicator;
 use crate::parallel::link_lists::{SlotLinks, links_of_slots};
@@ -54,6 +54,14 @@ impl AllGroups {
         }
         Self { rank: communicator.rank(), levels }
     }
+
+    /// Groups of each level on all ranks, with a root of so many along x, y, z.
+    pub(crate) fn counts(&self, root: [u32; 3]) -> Vec<usize> {
+        let of_level = |ranks: &Arc<Vec<Vec<Key>>>| ranks.iter().map(Vec::len).sum();
+        let mut counts: Vec<usize> = self.levels.iter().map(of_level).collect();
+        counts[0] = root.into_iter().map(|n| n as usize).product();
+        counts
+    }
 }
 
 /// The tables and links of a refined level that other ranks share.
@@ -75,7 +83,7 @@ pub struct CoarseLinks {
 
 impl CoarseLinks {
     /// * `tables`: of own groups
-    /// * `beside`: ghosts that these read, in any order
+    /// * `beside`: ghosts that these read, each once
     /// * `sites`: of the groups that have a slot
     pub(crate) fn of(
         lattice: &Octree,
@@ -129,22 +137,14 @@ impl CoarseLinks {
     }
 }
 
-/// The ghosts beside own groups, in the order of keys.
-fn ghosts(lattice: &Octree, beside: &[Key], places: &MortonMap, sites: &Sites) -> LevelTopology {
-    let mut ghosts = beside.to_vec();
-    ghosts.sort_unstable();
-    ghosts.dedup();
+/// The ghosts beside own groups.
+fn ghosts(lattice: &Octree, ghosts: &[Key], places: &MortonMap, sites: &Sites) -> LevelTopology {
     let slot = |key: Key| sites.get(&key).map_or(NONE, |site| site.slot);
     let row = |&ghost: &Key| {
-        let mut row = [NONE; DIRECTIONS];
-        for (entry, inside) in directions(outside(lattice, ghost)) {
-            let there = lattice.neighbour(ghost, inside).expect("inside the domain");
-            row[entry] = match slot(there) {
-                NONE if places.find(there) != NONE => slot(ghost),
-                slot => slot,
-            };
-        }
-        row
+        row_of(lattice, ghost, |neighbour| match slot(neighbour) {
+            NONE if places.find(neighbour) != NONE => slot(ghost),
+            slot => slot,
+        })
     };
     let rows: Vec<[u32; DIRECTIONS]> = ghosts.par_iter().map(row).collect();
     LevelTopology {

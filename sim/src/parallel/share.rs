@@ -73,17 +73,16 @@ impl Share {
         if owners.ranks() == 1 {
             return Self::alone(own);
         }
-        let mut groups: Vec<u64> = own.groups().into_iter().map(|n| n as u64).collect();
-        communicator.sum(&mut groups);
+        let all = self.all.gathered(communicator, own, kept);
         let known = self.known.told(communicator, &owners, own, kept);
         let deposits = self.deposits.as_ref().map(|_| Deposits::of(communicator, &owners, own, &known));
         Self {
             known,
-            all: self.all.gathered(communicator, own, kept),
+            groups: all.counts(own.root_groups()),
+            all,
             deposits,
             owners,
             ghosts: Vec::new(),
-            groups: groups.into_iter().map(|n| n as usize).collect(),
             links: self.links.iter().take(kept).cloned().collect(),
             relations: Vec::new(),
             load_balancer: self.load_balancer.clone(),

@@ -108,7 +108,7 @@ fn names(format: LoadFormat) -> [&'static str; 4] {
     }
 }
 
-/// What a header states.
+/// Statements of a header.
 pub(super) fn statements(input: &Hdf5Input, format: LoadFormat) -> Result<Statements, IcError> {
     let one = |name: &str| Ok::<_, IcError>(input.numbers(&GROUPS, name)?.map(|(_, values)| values[0]));
     let [epoch, hubble, omega_m, omega_lambda] = names(format);

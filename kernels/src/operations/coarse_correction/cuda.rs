@@ -109,7 +109,7 @@ const GROUPS_OF_A_THREAD: usize = 4;
 #[repr(C)]
 struct CoarsestFactors<T>([Factors<T>; 8]);
 
-/// Whether the coarsest grid of a level is solved by one block, which takes less time than a launch for each sweep.
+/// True where one block solves the coarsest grid of a level in less time than a launch for each sweep.
 pub(super) fn is_for_one_block(tables: &LevelTopology) -> bool {
     tables.len() <= GROUPS_OF_A_THREAD * COARSEST_THREADS as usize
 }

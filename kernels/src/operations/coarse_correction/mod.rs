@@ -52,7 +52,7 @@ impl<T: Real> CoarseGrid<'_, T> {
     const NEXT: usize = 2;
 
     /// Values of a slot.
-    pub fn values(&self) -> usize {
+    fn values(&self) -> usize {
         self.width.pow(3)
     }
 

@@ -15,7 +15,7 @@ pub(super) const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.
 /// The grid of one cell a group.
 const COARSEST_GRID: usize = GRID_WIDTHS.len() - 1;
 
-/// Whether ranks send each other source and error of a grid but the coarsest.
+/// True for the grids whose source and error ranks send each other, the coarsest apart.
 const IS_SHARED: [bool; COARSEST_GRID] = [true, false, true];
 
 /// Ghosts and exchange of a level that ranks share. Between two messages a rank also works on the ghosts beside its groups,

@@ -2,25 +2,14 @@
 #include "level/group_locator.cuh"
 #include "level/report.cuh"
 #include "device/overflow.cuh"
-#include "point/particle.cuh"
+#include "operations/particles/columns.cuh"
 
-constexpr int COLUMNS = 8;
 /// Particles whose sums are taken together.
 constexpr int BLOCK = 4096;
-
-struct Columns {
-    uint32_t *columns[COLUMNS];
-    uint64_t count;
-
-    __device__ float velocity(int axis, size_t n) const { return of_bits(columns[3 + axis][n]); }
-    __device__ int mass_class(size_t n) const { return class_of(columns[7][n]); }
-};
 
 struct Drift {
     double factors[3];
 };
-
-__device__ inline size_t particle() { return size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 
 extern "C" __global__ void drift_particles_f32(Columns particles, Drift drift) {
     const size_t n = particle();
@@ -111,10 +100,10 @@ template <int N> struct Around : Neighbourhood {
     }
 
   private:
-    /// Whether the n-th cell along an axis is in another group than the first.
+    /// True where the n-th cell along an axis is in another group than the first.
     __device__ bool is_further(int axis, int n) const { return groups_from(lower[axis] + n) != groups_from(lower[axis]); }
 
-    /// The slots of the groups that the cells are in, by whether they are further along x, y, z; whether there is any.
+    /// The slots of the groups of the cells; bits of an index are set for the further group along x, y, z. False without slots.
     __device__ bool find_slots(uint32_t (&slots)[8]) const {
         bool any = false;
 #pragma unroll
@@ -292,15 +281,8 @@ extern "C" __global__ void count_particles_f32(GroupLocator locator, int finest,
         number = (home < lowest ? last_of_from : home) - lowest;
         numbers[n] = number;
     }
-    // most of a warp are in the first one's group: they count together
-    const uint32_t common = __shfl_sync(~0u, number, 0);
-    const unsigned alike = __ballot_sync(~0u, number == common && number != NONE);
-    const int lane = threadIdx.x % 32;
-    uint32_t first = 0;
-    if (lane == 0 && alike) first = atomicAdd(counts + common, __popc(alike));
-    first = __shfl_sync(~0u, first, 0);
-    if (number == NONE) return;
-    ranks[n] = number == common ? first + __popc(alike & ((1u << lane) - 1)) : atomicAdd(counts + number, 1u);
+    const uint32_t before = counted(counts, number);
+    if (number != NONE) ranks[n] = before;
 }
 
 /// Turns counts into the place of each group's first particle; `firsts` are those of levels.

@@ -1,14 +1,6 @@
 // Exchanges of particles: the twin of exchange/cpu.rs.
 #include "level/group_locator.cuh"
-
-constexpr int COLUMNS = 8;
-
-struct Columns {
-    uint32_t *columns[COLUMNS];
-    uint64_t count;
-};
-
-__device__ inline size_t particle() { return size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+#include "operations/particles/columns.cuh"
 
 /// Lists the particles that are in groups of other ranks, of levels from `from` on, in any order.
 extern "C" __global__ void list_foreign_f32(GroupLocator locator, int finest, Columns particles, int from, uint32_t *list,
@@ -30,11 +22,7 @@ extern "C" __global__ void count_in_groups_f32(GroupLocator locator, int finest,
         const uint32_t home = locator.numbers[locator.home(position, finest)];
         if (home >= lowest) number = home - lowest;
     }
-    // most of a warp are in the first one's group: they count together
-    const uint32_t common = __shfl_sync(~0u, number, 0);
-    const unsigned alike = __ballot_sync(~0u, number == common && number != NONE);
-    if (threadIdx.x % 32 == 0 && alike) atomicAdd(counts + common, unsigned(__popc(alike)));
-    if (number != NONE && number != common) atomicAdd(counts + number, 1u);
+    counted(counts, number);
 }
 
 extern "C" __global__ void gather_column_f32(uint64_t count, const uint32_t *list, const uint32_t *column,
