@@ -34,7 +34,7 @@ impl LoadIc {
         self.check()?;
         progress("reading", 0.0);
         let part = Part::even(self.cells, communicator.rank(), communicator.size());
-        let (mesh, format) = collective_result(communicator, self.read(&part))?;
+        let (mesh, format) = self.read(communicator, &part)?;
         progress("checking", 0.8);
         let examination = self.examine(communicator, &mesh, format, true)?;
         let wrong = examination.sentences(Verdict::Wrong);
@@ -53,8 +53,9 @@ impl LoadIc {
     /// As of [`LoadIc::load`], but for findings.
     pub(crate) fn examination(&self, amplitude_is_known: bool) -> Result<Examination, IcError> {
         self.check()?;
-        let (mesh, format) = self.read(&Part::even(self.cells, 0, 1))?;
-        self.examine(&Communicator::alone(), &mesh, format, amplitude_is_known)
+        let alone = Communicator::alone();
+        let (mesh, format) = self.read(&alone, &Part::even(self.cells, 0, 1))?;
+        self.examine(&alone, &mesh, format, amplitude_is_known)
     }
 
     fn content(&self, reason: String) -> IcError {
@@ -130,13 +131,15 @@ impl LoadIc {
     /// # Errors
     /// As [`LoadIc::load`].
     pub fn try_reading(&self) -> Result<(), IcError> {
-        let particles = format::contents(self.format()?, &self.path)?.particles as usize;
+        let (alone, format) = (Communicator::alone(), self.format()?);
+        let particles = format::contents(format, &self.path)?.particles as usize;
+        let read = format::open(format, self, &alone)?;
         let pieces = self.cells.iter().product::<usize>().max(particles).div_ceil(AT_A_TIME_ON_TRIAL).max(1);
         for piece in 0..pieces {
-            let (mut mesh, _) = self.read(&Part::even(self.cells, piece, pieces))?;
+            let mut mesh = self.with_temperature(read(&Part::even(self.cells, piece, pieces))?);
             // which is checked as a whole
             mesh.dark_matter = mesh.dark_matter.filter(|dark_matter| matches!(dark_matter, DarkMatter::Lattice(_)));
-            mesh.check(&Communicator::alone())?;
+            mesh.check(&alone)?;
         }
         Ok(())
     }
@@ -158,15 +161,22 @@ impl LoadIc {
         }
     }
 
-    fn read(&self, part: &Part) -> Result<(UniformMesh, LoadFormat), IcError> {
-        let format = self.format()?;
-        let mut mesh = format::read(format, self, part)?;
+    /// Collective.
+    fn read(&self, communicator: &Communicator, part: &Part) -> Result<(UniformMesh, LoadFormat), IcError> {
+        let format = collective_result(communicator, self.format())?;
+        let read = format::open(format, self, communicator)?;
+        let mesh = collective_result(communicator, read(part))?;
+        Ok((self.with_temperature(mesh), format))
+    }
+
+    /// The mesh with the recipe's temperature.
+    fn with_temperature(&self, mut mesh: UniformMesh) -> UniformMesh {
         if let Some(temperature_k) = self.temperature_k {
             let (weight, a) = (self.mean_molecular_weight, 1.0 / (1.0 + self.z));
             let specific = specific_internal_energy(&self.cosmology, a, temperature_k, weight, self.gamma);
             mesh.internal_energy.par_iter_mut().zip(&mesh.density).for_each(|(e, d)| *e = specific * d);
         }
-        Ok((mesh, format))
+        mesh
     }
 
     /// Header of a `comove_ic` file with this initial condition.

@@ -4,19 +4,20 @@ use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::slab::part;
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::id_of_class;
+use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of, mass_of_class};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Particles of one mass at any positions; of ranks that share them each has consecutive rows, those of the first rank first.
+/// Particles at any positions, of one or several masses; of ranks that share them each has consecutive rows, those of the first
+/// rank first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParticleSet {
     /// Positions along x, y, z as fractions of the box in 2⁻³².
     pub position: [Vec<u32>; 3],
     /// Velocities ṽ = a v_pec/(100 km/s) along x, y, z.
     pub velocity: [Vec<f32>; 3],
-    /// Identities, each of one particle.
+    /// Identities, each of one particle, with the mass class in bits 60 to 62.
     pub id: Vec<u64>,
 }
 
@@ -49,13 +50,39 @@ impl ParticleSet {
         count[0]
     }
 
-    /// The mean over all ranks' particles of what a function gives for a row, with bits that do not depend on the number of
-    /// ranks: collective.
-    pub fn mean(&self, communicator: &Communicator, f: impl Fn(usize) -> f64 + Sync) -> f64 {
-        ordered_sum_of_ranks(communicator, self.len(), f) / self.total(communicator) as f64
+    /// Numbers of all ranks' particles by mass class: collective.
+    pub fn counts(&self, communicator: &Communicator) -> [u64; CLASSES] {
+        let mut counts = [0; CLASSES];
+        self.id.iter().for_each(|&id| counts[class_of(id)] += 1);
+        communicator.sum(&mut counts);
+        counts
     }
 
-    /// The same particles for a run.
+    /// Mass of all ranks' particles in units of class 0: collective.
+    pub fn mass(&self, communicator: &Communicator) -> u64 {
+        let counts = self.counts(communicator);
+        counts.iter().enumerate().map(|(class, count)| count * u64::from(mass_of_class(class))).sum()
+    }
+
+    /// The number of particles in words, with that of each further mass: collective.
+    pub fn described(&self, communicator: &Communicator) -> String {
+        let counts = self.counts(communicator);
+        let heavier = counts.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
+        let heavier =
+            heavier.map(|(class, count)| format!(", {count} of them {} times as heavy", mass_of_class(class)));
+        format!("{}{}", counts.iter().sum::<u64>(), heavier.collect::<String>())
+    }
+
+    /// The mean by mass over all ranks' particles of what a function gives for a row, with bits that do not depend on the number
+    /// of ranks: collective.
+    pub fn mean(&self, communicator: &Communicator, f: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let weighted = |n: usize| f64::from(mass_of(self.id[n])) * f(n);
+        ordered_sum_of_ranks(communicator, self.len(), weighted) / self.mass(communicator) as f64
+    }
+
+    /// The particles of a run.
+    ///
+    /// * `particle_mass`: of class 0
     pub(crate) fn with_mass(self, particle_mass: f64) -> HostParticles {
         let Self { position, velocity, id } = self;
         HostParticles { particle_mass, position, velocity, id }
@@ -71,17 +98,20 @@ impl ParticleSet {
         if total == 0 {
             return refuse("particles", "0".into(), "must be at least 1; without particles leave dark matter out");
         }
-        // the bits above are a particle's mass class
-        let too_large = self.id.iter().copied().filter(|&id| id_of_class(0, id).is_none()).min();
+        let too_large = self.id.iter().copied().filter(|&id| id >> 63 != 0).min();
         if let Some(id) = communicator.gather_all_of(&too_large).into_iter().flatten().min() {
             return refuse(
                 "particle identity",
                 id.to_string(),
-                "must be below 2⁶⁰ = 1152921504606846976; number them anew",
+                "must be below 2⁶³, where bits 60 to 62 are the mass class; number particles anew",
             );
         }
         if let Some(id) = self.repeated_id(communicator) {
-            return refuse("particle identity", id.to_string(), "belongs to two particles; number them anew");
+            return refuse(
+                "particle identity",
+                number_of(id).to_string(),
+                "belongs to two particles; number them anew",
+            );
         }
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             let own = self.position[axis].par_iter().max().copied().unwrap_or(0);
@@ -106,6 +136,11 @@ impl ParticleSet {
         let own = ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         communicator.gather_all_of(&own).into_iter().flatten().min()
     }
+}
+
+/// An identity without its mass class.
+fn number_of(id: u64) -> u64 {
+    id & !(7 << 60)
 }
 
 #[cfg(test)]

@@ -16,20 +16,30 @@ MPC_CM, MSUN_G, CRITICAL = 3.085678e24, 1.98841e33, 27.7536627  # the last in 10
 
 @dataclass
 class Universe:
-    """Dark matter: comoving positions in Mpc/h, peculiar velocities in km/s, identities."""
+    """Dark matter: comoving positions in Mpc/h, peculiar velocities in km/s, identities, and levels of a zoom: 0 is the finest."""
 
     position: np.ndarray
     velocity: np.ndarray
     identity: np.ndarray
+    level: np.ndarray | None = None
 
     @property
     def count(self):
         return len(self.identity)
 
     @property
+    def levels(self):
+        return np.zeros(self.count, int) if self.level is None else self.level
+
+    @property
     def mass(self):
-        """In 10¹⁰ M☉/h."""
-        return OMEGA_M * CRITICAL * BOX**3 / self.count
+        """Of a particle of level 0 in 10¹⁰ M☉/h."""
+        return OMEGA_M * CRITICAL * BOX**3 / np.sum(8.0**self.levels)
+
+    @property
+    def masses(self):
+        """Of each particle in 10¹⁰ M☉/h."""
+        return self.mass * 8.0**self.levels
 
 
 def waves(x):
@@ -67,14 +77,34 @@ def off_lattice(n, seed=5, left_out=0):
     return Universe(((start + moved) % BOX)[rows], growing(moved)[rows], identity[rows])
 
 
+def zoom(n):
+    """Levels of n³, (2n)³ and (4n)³ particles, each in the middle of the one before, displaced from the centres of their cells."""
+    centres, levels = [], []
+    for level, size in enumerate([n, 2 * n, 4 * n]):
+        at = (np.arange(size) + 0.5) / size
+        x = np.stack([axis.ravel() for axis in np.meshgrid(at, at, at, indexing="ij")], axis=1)
+        off = np.abs(x - 0.5).max(axis=1)
+        keep = (off < [0.5, 0.25, 0.125][level]) & (off > [0.25, 0.125, 0][level])
+        centres.append(x[keep] * BOX)
+        levels.append(np.full(keep.sum(), 2 - level))
+    start, level = np.concatenate(centres), np.concatenate(levels)
+    moved = waves(start)
+    return Universe((start + moved) % BOX, growing(moved), 5 + np.arange(len(level), dtype=np.uint64), level)
+
+
+# types of the levels of a zoom
+TYPES = [1, 2, 5]
+
+
 @dataclass
 class Gadget:
-    """How a Gadget file is written; `header` overrides attributes, and None removes one."""
+    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1."""
 
     kpc: bool = False
     dtype: str = "f4"
     files: int = 1
     masses: bool = False
+    one_type: bool = False
     units: bool = False
     header: dict = field(default_factory=dict)
 
@@ -87,13 +117,14 @@ def write_gadget(path, universe, how=None):
     """Returns the first file. Lengths in Mpc/h or kpc/h, v_pec/√a in km/s, masses in 10¹⁰ M☉/h."""
     how = how or Gadget()
     length = 1e3 if how.kpc else 1.0
+    kinds = np.ones(universe.count, int) if how.one_type else np.array(TYPES)[universe.levels]
     for n, rows in enumerate(np.array_split(np.arange(universe.count), how.files)):
-        here, total = np.zeros(6, "u4"), np.zeros(6, "u4")
-        here[1], total[1] = len(rows), universe.count
         table = np.zeros(6)
-        table[1] = 0 if how.masses else universe.mass
+        if not (how.masses or how.one_type):
+            table[kinds] = universe.masses
         header = {
-            "NumPart_ThisFile": here, "NumPart_Total": total, "NumPart_Total_HighWord": np.zeros(6, "u4"),
+            "NumPart_ThisFile": np.bincount(kinds[rows], minlength=6).astype("u4"),
+            "NumPart_Total": np.bincount(kinds, minlength=6).astype("u4"), "NumPart_Total_HighWord": np.zeros(6, "u4"),
             "MassTable": table, "Time": A, "Redshift": Z, "BoxSize": BOX * length, "NumFilesPerSnapshot": how.files,
             "Omega0": OMEGA_M, "OmegaLambda": OMEGA_L, "HubbleParam": H,
         }
@@ -103,19 +134,22 @@ def write_gadget(path, universe, how=None):
         header |= how.header
         with h5py.File(name_of(path, n, how.files), "w") as file:
             file.create_group("Header").attrs.update({k: v for k, v in header.items() if v is not None})
-            part = file.create_group("PartType1")
-            part["Coordinates"] = (universe.position[rows] * length).astype(how.dtype)
-            part["Velocities"] = (universe.velocity[rows] / np.sqrt(A)).astype(how.dtype)
-            part["ParticleIDs"] = universe.identity[rows]
-            if how.masses:
-                part["Masses"] = np.full(len(rows), universe.mass, how.dtype)
+            for kind in np.unique(kinds[rows]):
+                own = rows[kinds[rows] == kind]
+                part = file.create_group(f"PartType{kind}")
+                part["Coordinates"] = (universe.position[own] * length).astype(how.dtype)
+                part["Velocities"] = (universe.velocity[own] / np.sqrt(A)).astype(how.dtype)
+                part["ParticleIDs"] = universe.identity[own]
+                if table[kind] == 0:
+                    part["Masses"] = universe.masses[own].astype(how.dtype)
     return name_of(path, 0, how.files)
 
 
 def write_swift(path, universe):
     """Lengths in Mpc, masses in 10¹⁰ M☉, both without h; peculiar velocities in km/s."""
+    kinds = np.minimum(universe.levels, 1) + 1  # dark matter, and that of the background
     with h5py.File(path, "w") as file:
-        counts = np.array([0, universe.count, 0, 0, 0, 0, 0], "u8")
+        counts = np.bincount(kinds, minlength=7).astype("u8")
         file.create_group("Header").attrs.update(
             NumPart_ThisFile=counts, NumPart_Total=counts, NumPart_Total_HighWord=np.zeros(7, "u4"),
             MassTable=np.zeros(7), BoxSize=np.full(3, BOX / H), NumFilesPerSnapshot=1, Dimension=3,
@@ -124,11 +158,13 @@ def write_swift(path, universe):
             "Unit length in cgs (U_L)": MPC_CM, "Unit mass in cgs (U_M)": 1e10 * MSUN_G,
             "Unit time in cgs (U_t)": MPC_CM / 1e5, "Unit current in cgs (U_I)": 1.0, "Unit temperature in cgs (U_T)": 1.0,
         })
-        part = file.create_group("PartType1")
-        part["Coordinates"] = universe.position / H
-        part["Velocities"] = universe.velocity.astype("f4")
-        part["Masses"] = np.full(universe.count, universe.mass / H)
-        part["ParticleIDs"] = universe.identity
+        for kind in np.unique(kinds):
+            own = kinds == kind
+            part = file.create_group(f"PartType{kind}")
+            part["Coordinates"] = universe.position[own] / H
+            part["Velocities"] = universe.velocity[own].astype("f4")
+            part["Masses"] = universe.masses[own] / H
+            part["ParticleIDs"] = universe.identity[own]
     return path
 
 

@@ -57,13 +57,14 @@ def moved(x):
     return np.abs((x + files.BOX / 2) % files.BOX - files.BOX / 2)
 
 
-UNIVERSES = {"lattice": files.lattice, "off_lattice": lambda n: files.off_lattice(n, left_out=13)}
+UNIVERSES = {"lattice": files.lattice, "off_lattice": lambda n: files.off_lattice(n, left_out=13), "zoom": files.zoom}
 WAYS = [
     ("single", Gadget(), ""),
     ("double", Gadget(dtype="f8"), 'format: "gadget"'),
     ("kpc", Gadget(kpc=True, dtype="f8"), 'length_unit: "kpc_h"'),
     ("units", Gadget(kpc=True, units=True, dtype="f8"), ""),
     ("masses", Gadget(masses=True), ""),
+    ("one_type", Gadget(one_type=True), ""),
     ("three_files", Gadget(files=3, dtype="f8"), ""),
     ("swift", None, ""),
 ]
@@ -81,8 +82,9 @@ def test_a_known_universe_comes_back(tmp_path, universe, way):
     single = how is not None and how.dtype == "f4"
     with h5py.File(one(tmp_path / "run", "ic_load-*/initial_condition.h5")) as read:
         order = np.argsort(read["id"][:])
-        assert np.array_equal(read["id"][:][order], np.sort(known.identity))
-        expected = np.argsort(known.identity)
+        identity = known.identity | known.levels.astype("u8") << np.uint64(60)
+        assert np.array_equal(read["id"][:][order], np.sort(identity))
+        expected = np.argsort(identity)
         for i, axis in enumerate("xyz"):
             away = moved(read[f"position_{axis}"][:][order] - known.position[expected, i])
             assert away.max() < (3e-7 * files.BOX if single else 1e-6 * files.BOX / N)
@@ -109,6 +111,11 @@ def test_two_processes_have_the_bits_of_one(tmp_path, universe, root):
     version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True).stdout
     extra = ["--oversubscribe", "--allow-run-as-root"] if "Open MPI" in version or "OpenRTE" in version else []
     done(tmp_path / "two", file, launcher=[MPIEXEC, *extra, "-n", "2"], root=root)
+    known = UNIVERSES[universe](N)
+    with h5py.File(one(tmp_path / "one", "evolve-*/output_z20.h5")) as written:
+        # mean density of all matter is 1
+        expected = np.sort(known.masses) * files.BOX**3 / known.masses.sum()
+        assert np.allclose(np.sort(written["Particle/ParMass"][:]), expected, rtol=1e-6, atol=0)
     for name in ["ic_load-*/initial_condition.h5", "evolve-*/output_z20.h5"]:
         with h5py.File(one(tmp_path / "one", name)) as first, h5py.File(one(tmp_path / "two", name)) as second:
             found = []
@@ -179,6 +186,40 @@ def without_second(path):
     return first
 
 
+def zoomed(edit, **how):
+    def write(path):
+        path = write_gadget(path, files.zoom(N), Gadget(**how))
+        with h5py.File(path, "r+") as file:
+            edit(file)
+        return path
+
+    return write
+
+
+def eight_classes_apart(file):
+    file["PartType1/Masses"][1] /= 8**4
+    file["PartType1/Masses"][2] *= 8**4
+
+
+def table_of(kind, factor):
+    def edit(file):
+        table = file["Header"].attrs["MassTable"]
+        table[kind] *= factor
+        file["Header"].attrs["MassTable"] = table
+
+    return edit
+
+
+def stars(path):
+    files.write_swift(path, files.zoom(N))
+    with h5py.File(path, "r+") as file:
+        for name in ["NumPart_Total", "NumPart_ThisFile"]:
+            counts = file["Header"].attrs[name]
+            counts[3] = 7
+            file["Header"].attrs[name] = counts
+    return path
+
+
 def masses_times(factor):
     universe = files.lattice(N)
     table = np.zeros(6)
@@ -218,9 +259,19 @@ MISTAKES = {
     "foreign": (foreign, {}, ["of no known format", '"Header"']),
     "raw": (raw, {}, ["does not begin as HDF5 files do", "um_ic"]),
     "gas": (counts(type0=8), {}, ["8 gas particles (PartType0)", '"comove_ic"']),
-    "heavy particles": (counts(type2=64), {}, ["64 particles of PartType2", "one mass"]),
+    "stars": (counts(type4=64), {}, ["64 particles of PartType4", "expected dark matter, PartType1, 2, 3 or 5"]),
+    "sinks": (stars, {}, ["7 particles of PartType3", "expected dark matter, PartType1 or 2"]),
+    "no coarser particles": (counts(type2=64), {}, ['"PartType2/Masses" is missing']),
     "no dark matter": (counts(type1=0), {}, ['"NumPart_Total"', "PartType1"]),
-    "several masses": (values("Masses", 77, 1.0, True), {}, ['"PartType1/Masses" has 1e0 for particle 77', "several masses"]),
+    "another mass": (values("Masses", 77, 1.0, True), {},
+                     ['"PartType1/Masses" has 1e0 for particle 77 (from 0)', "8ᶜ times the lightest", "spacing doubles"]),
+    "mass is NaN": (values("Masses", 77, np.nan, True), {}, ['"PartType1/Masses" has NaN for particle 77 (from 0)']),
+    "mass is 0": (values("Masses", 0, 0, True), {}, ['"PartType1/Masses" has 0e0 for particle 0 (from 0)', "positive"]),
+    "masses far apart": (edited(eight_classes_apart, Gadget(masses=True)), {}, ["8^8 apart", "at most 8⁷"]),
+    "mass of a level": (zoomed(table_of(5, 1.5)), {}, ['"MassTable"[5] is', "96.000000 times", "8ᶜ times the lightest"]),
+    "level missing": (zoomed(table_of(5, 1 / 8)), {}, ["mean mass of particles of PartType[1, 2, 5]", "times"]),
+    "large identity": (values("ParticleIDs", 4, 1 << 60), {},
+                       ['"PartType1/ParticleIDs" has 1152921504606846976 for particle 4', "below 2⁶⁰"]),
     "position is NaN": (values("Coordinates", (99, 1), np.nan), {}, ['"PartType1/Coordinates" has particle 99', "y = NaN Mpc/h"]),
     "position outside": (values("Coordinates", (3, 2), 20.5), {}, ["particle 3 (from 0) at z = 20.5 Mpc/h", "expected 0 to 20"]),
     "positions of another unit": (positions_in_mpc, {}, ["positions", "of the box along x", "one unit"]),

@@ -28,7 +28,7 @@ use crate::uniform_mesh::{DarkMatter, UniformMesh};
 pub use bare_file::{BareFile, Given};
 use causes::{explained, of_temperature};
 use comove_sim::Cosmology;
-use comove_sim::kernels::point::particle::{class_of, mass_of};
+use comove_sim::kernels::point::particle::mass_of_class;
 use comove_sim::parallel::Communicator;
 use fields::{Grid, SpeciesModes};
 pub use modes::Spectrum;
@@ -50,6 +50,9 @@ const ALIKE: f64 = 0.8;
 
 /// Shift in cells that is remarked on.
 const SHIFT: f64 = 0.2;
+
+/// Quantity of [`particle_lattice`].
+const LATTICE_OFFSET: &str = "offset of the particles' lattice, cells";
 
 /// Points of the scatter plot.
 const POINTS: usize = 4000;
@@ -231,21 +234,23 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
         let velocity = |i: usize, axis: usize| lattice.velocity[axis][i];
         of_drift(&mut examination, "dark matter", &|f| mesh.mean(communicator, f), &velocity);
     }
-    let mut across = None;
+    let (mut across, mut has_several_masses) = (None, false);
     if let Some(set) = set {
-        let total = set.total(communicator);
-        examination.add("particles", total.to_string(), "");
-        if total >= FEW {
+        examination.add("particles", set.described(communicator), "");
+        let counts = set.counts(communicator);
+        if counts.iter().sum::<u64>() >= FEW {
             let velocity = |n: usize, axis: usize| f64::from(set.velocity[axis][n]);
             of_drift(&mut examination, "dark matter", &|f| set.mean(communicator, f), &velocity);
-            let mass = set.mean(communicator, |n| f64::from(mass_of(set.id[n]))) * total as f64;
-            let heaviest = communicator.max((0..set.len()).map(|n| f64::from(mass_of(set.id[n]))).fold(0.0, f64::max));
-            let is_of_one_mass = !communicator.any(set.id.iter().any(|id| class_of(*id) > 0));
+            let heaviest = counts.iter().rposition(|count| *count > 0).unwrap_or(0);
+            let number_if_heaviest = set.mass(communicator) as f64 / f64::from(mass_of_class(heaviest));
             let longest = mesh.cells.iter().max().copied().unwrap_or(1) as f64;
             let volume: f64 = mesh.cells.iter().map(|n| *n as f64).product();
-            let along = (mass / heaviest * longest.powi(3) / volume).cbrt();
+            let along = (number_if_heaviest * longest.powi(3) / volume).cbrt();
             across = Some(along);
-            if is_of_one_mass && (along - along.round()).abs() < 1e-3 {
+            has_several_masses = counts.iter().filter(|count| **count > 0).count() > 1;
+            if has_several_masses {
+                examination.add(LATTICE_OFFSET, "not examined: several masses", "");
+            } else if (along - along.round()).abs() < 1e-3 {
                 particle_lattice(&mut examination, communicator, set, mesh.cells, along.round());
             }
         }
@@ -276,6 +281,7 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
             linear: &linear,
             linear_rms,
             is_set,
+            has_several_masses: is_set && has_several_masses,
             is_alone,
             mesh_cells: mesh.cells,
         };
@@ -377,7 +383,7 @@ fn particle_lattice(
         }
         false => "no lattice".into(),
     };
-    let finding = examination.add("offset of the particles' lattice, cells", found, "");
+    let finding = examination.add(LATTICE_OFFSET, found, "");
     let at_rest = phases.iter().all(|(size, _)| (size - 1.0).abs() < 1e-7);
     let moves = (0..3).any(|axis| communicator.any(set.velocity[axis].iter().any(|v| *v != 0.0)));
     if at_rest && moves {

@@ -77,6 +77,8 @@ pub(super) struct Judge<'a> {
     /// Rms density contrast of compared modes in linear theory.
     pub linear_rms: f64,
     pub is_set: bool,
+    /// Particles have several masses.
+    pub has_several_masses: bool,
     pub is_alone: bool,
     pub mesh_cells: [usize; 3],
 }
@@ -93,9 +95,9 @@ impl Judge<'_> {
         if !(amplitude.pairs >= 10.0 && amplitude.ratio.is_finite() && motion.amplitude.is_finite()) {
             return;
         }
-        // particles scattered about their lattice have noise that their velocities lack
+        // particles scattered about their lattice, or of lattices side by side, have noise that their velocities lack
         let significance = motion.correlation.abs() * (2.0 * amplitude.pairs).sqrt();
-        let is_noisy = self.is_set && motion.correlation.abs() < 0.97;
+        let is_noisy = self.has_several_masses || self.is_set && motion.correlation.abs() < 0.97;
         if is_noisy && significance > 5.0 {
             amplitude.ratio *= motion.correlation.abs();
         }

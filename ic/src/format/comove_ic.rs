@@ -3,7 +3,7 @@
 //! Described in docs/snapshot-format.md.
 
 use super::hdf5_input::{AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, pieces, text_of};
-use super::reader::{Contents, Part, Reader, Statements};
+use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
@@ -96,8 +96,8 @@ impl Reader for ComoveIc {
         })
     }
 
-    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        read(&ic.path, ic.cells, part.clone(), &ic.header())
+    fn open<'i>(&self, ic: &'i LoadIc, _: &Communicator) -> Result<ReadPart<'i>, IcError> {
+        Ok(Box::new(|part| read(&ic.path, ic.cells, part.clone(), &ic.header())))
     }
 }
 

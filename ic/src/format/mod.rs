@@ -11,11 +11,11 @@ pub use reader::{Contents, Part};
 pub use request::{LengthUnit, LoadFormat, LoadIc};
 
 use crate::error::IcError;
-use crate::uniform_mesh::UniformMesh;
 use comove_sim::complete_file::Temporary;
+use comove_sim::parallel::Communicator;
 use hdf5_input::Hdf5Input;
 use reader::Reader;
-pub(crate) use reader::Statements;
+pub(crate) use reader::{ReadPart, Statements};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -86,12 +86,16 @@ pub(crate) fn statements(format: LoadFormat, path: &Path) -> Result<Statements, 
     format.reader().statements(path)
 }
 
-/// Reads a part of an initial condition of this format.
+/// Opens an initial condition of this format. Collective.
 ///
 /// # Errors
-/// [`IcError`] of the file.
-pub(crate) fn read(format: LoadFormat, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-    format.reader().read(ic, part)
+/// [`IcError`] of the file, on all ranks.
+pub(crate) fn open<'i>(
+    format: LoadFormat,
+    ic: &'i LoadIc,
+    communicator: &Communicator,
+) -> Result<ReadPart<'i>, IcError> {
+    format.reader().open(ic, communicator)
 }
 
 /// The files of an initial condition: the one named, and if that is `name.0.hdf5` those that follow it without a gap.

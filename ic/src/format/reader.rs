@@ -6,6 +6,7 @@ use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::slab;
 use crate::uniform_mesh::UniformMesh;
+use comove_sim::parallel::Communicator;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
@@ -61,9 +62,15 @@ pub(crate) trait Reader {
     /// Statements of a file about itself.
     fn statements(&self, path: &Path) -> Result<Statements, IcError>;
 
-    /// Reads a part of what `ic` describes, a bounded number of values at a time, and checks each against header and recipe.
-    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError>;
+    /// Opens what `ic` describes, and checks its header against the recipe. Collective.
+    ///
+    /// # Errors
+    /// [`IcError`] of the file, on all ranks.
+    fn open<'i>(&self, ic: &'i LoadIc, communicator: &Communicator) -> Result<ReadPart<'i>, IcError>;
 }
+
+/// Reads a part of an open initial condition, a bounded number of values at a time, and checks each.
+pub(crate) type ReadPart<'i> = Box<dyn Fn(&Part) -> Result<UniformMesh, IcError> + 'i>;
 
 impl Part {
     /// Part `rank` of `ranks` equal ones of a mesh of `cells` along x, y, z and of particles.

@@ -4,11 +4,12 @@
 //! as large as its cells make it, and that is all it can be checked by.
 
 use super::hdf5_input::Hdf5Input;
-use super::reader::{Contents, Part, Reader, Statements};
+use super::reader::{Contents, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::Precision;
+use comove_sim::parallel::Communicator;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -36,8 +37,9 @@ impl Reader for UmIc {
         Ok(Statements::default())
     }
 
-    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        read(&ic.path, ic.cells, part.planes.clone(), self.order, self.precision)
+    fn open<'i>(&self, ic: &'i LoadIc, _: &Communicator) -> Result<ReadPart<'i>, IcError> {
+        let (order, precision) = (self.order, self.precision);
+        Ok(Box::new(move |part| read(&ic.path, ic.cells, part.planes.clone(), order, precision)))
     }
 }
 

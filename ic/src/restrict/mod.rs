@@ -164,9 +164,9 @@ fn particles(
     }
     let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
     let lengths = mesh.cells.map(|n| n as f64 * width);
-    // volume of a particle of all that ranks have
+    // of the mean density, with the mass of a particle of class 0
     let volume = match &mesh.dark_matter {
-        Some(DarkMatter::Set(set)) => lengths.iter().product::<f64>() / set.total(communicator) as f64,
+        Some(DarkMatter::Set(set)) => lengths.iter().product::<f64>() / set.mass(communicator) as f64,
         _ => width.powi(3),
     };
     if !has_gas {

@@ -10,6 +10,7 @@ use comove_ic::{
     UniformMesh, Verdict, silent,
 };
 use comove_sim::HostParticles;
+use comove_sim::kernels::point::particle::id_of_class;
 use comove_sim::parallel::{Communicator, on_ranks};
 use comove_sim::{Cosmology, Precision, Units};
 use std::path::{Path, PathBuf};
@@ -59,6 +60,8 @@ struct File {
     /// Displacements are applied.
     displaced: f64,
     jitter: f64,
+    /// Particles outside the middle of the box are means of eight.
+    zoom: bool,
     /// Bytes that are cut off.
     cut: usize,
 }
@@ -100,6 +103,7 @@ impl File {
             lattice_shift: 0.0,
             displaced: 1.0,
             jitter: 0.0,
+            zoom: false,
             cut: 0,
         }
     }
@@ -124,20 +128,36 @@ impl File {
         self.mesh.momentum.iter_mut().flatten().for_each(|v| *v *= factor);
     }
 
-    /// Comoving positions in Mpc/h and code velocities, particle by particle.
-    fn particles(&self) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
+    /// Comoving positions in Mpc/h, code velocities and mass classes, particle by particle, the lightest first.
+    fn particles(&self) -> Vec<([f64; 3], [f64; 3], usize)> {
         let lattice = self.mesh.lattice().unwrap();
         let spacing = BOX / self.ic.cells[0] as f64;
         let random = |n: usize| ((n as f64 * 12.9898 + 1.0).sin() * 43758.5453).rem_euclid(1.0) - 0.5;
-        let position = |n: usize| {
+        let particle = |n: usize| {
             let cell = self.mesh.cell(n);
-            std::array::from_fn(|a| {
+            let position = std::array::from_fn(|a| {
                 let from = cell[a] as f64 + self.lattice_shift + self.jitter * random(3 * n + a);
-                (from * spacing + self.displaced * lattice.displacement[a][n]).rem_euclid(BOX)
-            })
+                from * spacing + self.displaced * lattice.displacement[a][n]
+            });
+            (position, [0, 1, 2].map(|a| lattice.velocity[a][n]))
+        };
+        let is_fine = |n: &usize| {
+            let side = self.ic.cells[0];
+            !self.zoom || self.mesh.cell(*n).iter().all(|i| (side / 4..3 * side / 4).contains(i))
         };
         let all = || 0..self.mesh.cell_count();
-        (all().map(position).collect(), all().map(|n| [0, 1, 2].map(|a| lattice.velocity[a][n])).collect())
+        let mut particles: Vec<_> = all().filter(is_fine).map(particle).map(|(x, v)| (x, v, 0)).collect();
+        let first_of_eight = |n: &usize| self.mesh.cell(*n).iter().all(|i| i % 2 == 0);
+        for n in all().filter(|n| !is_fine(n)).filter(first_of_eight) {
+            let [i, j, k] = self.mesh.cell(n);
+            let eight = (0..8).map(|c| particle(self.mesh.index([i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)])));
+            let sum = eight.fold(([0.0; 3], [0.0; 3]), |(x, v), (dx, dv)| {
+                ([0, 1, 2].map(|a| x[a] + dx[a] / 8.0), [0, 1, 2].map(|a| v[a] + dv[a] / 8.0))
+            });
+            particles.push((sum.0, sum.1, 1));
+        }
+        particles.iter_mut().for_each(|(x, ..)| *x = x.map(|x| x.rem_euclid(BOX)));
+        particles
     }
 
     fn write(&self, folder: &Path) -> PathBuf {
@@ -145,12 +165,13 @@ impl File {
         match self.format {
             Format::Comove => own::write(&path, &Communicator::alone(), &self.mesh, &self.header).unwrap(),
             Format::Set => {
-                let (x, v) = self.particles();
+                let particles = self.particles();
                 let fraction = |x: f64| HostParticles::fraction(x, BOX).unwrap();
+                let id = |(n, (_, _, class)): (u64, &(_, _, usize))| id_of_class(*class, n).unwrap();
                 let set = ParticleSet {
-                    position: [0, 1, 2].map(|a| x.iter().map(|x| fraction(x[a])).collect()),
-                    velocity: [0, 1, 2].map(|a| v.iter().map(|v| v[a] as f32).collect()),
-                    id: (0..x.len() as u64).collect(),
+                    position: [0, 1, 2].map(|a| particles.iter().map(|(x, ..)| fraction(x[a])).collect()),
+                    velocity: [0, 1, 2].map(|a| particles.iter().map(|(_, v, _)| v[a] as f32).collect()),
+                    id: (0..).zip(&particles).map(id).collect(),
                 };
                 let mesh = UniformMesh { dark_matter: Some(DarkMatter::Set(set)), ..self.mesh.clone() };
                 own::write(&path, &Communicator::alone(), &mesh, &self.header).unwrap();
@@ -175,18 +196,19 @@ impl File {
     /// Gadget's HDF5: v_pec/√a in km/s, Mpc/h, 10¹⁰ M☉/h; SWIFT's: v_pec in km/s, Mpc, 10¹⁰ M☉.
     fn write_particles(&self, path: &Path) -> hdf5::Result<()> {
         let (a, c) = (self.header.a, self.ic.cosmology);
-        let (x, v) = self.particles();
+        let particles = self.particles();
         let is_gadget = self.format == Format::Gadget;
         let (length, speed) = if is_gadget { (1.0, 100.0 / a / a.sqrt()) } else { (1.0 / c.h, 100.0 / a) };
-        let mass = Units::new(Some(c)).mass_msun_h() * BOX.powi(3) / x.len() as f64 / 1e10;
+        let mass = Units::new(Some(c)).mass_msun_h() * BOX.powi(3) / self.mesh.cell_count() as f64 / 1e10;
         let mass = if is_gadget { mass } else { mass / c.h };
         let file = hdf5::File::create(path)?;
         let header = file.create_group("Header")?;
         let list = |name: &str, values: &[f64]| header.new_attr_builder().with_data(values).create(name).map(drop);
-        let n = x.len() as f64;
-        list("NumPart_ThisFile", &[0.0, n, 0.0, 0.0, 0.0, 0.0])?;
-        list("NumPart_Total", &[0.0, n, 0.0, 0.0, 0.0, 0.0])?;
-        list("MassTable", &[0.0, mass, 0.0, 0.0, 0.0, 0.0])?;
+        let fine = particles.iter().filter(|(.., class)| *class == 0).count();
+        let counts = [0.0, fine as f64, (particles.len() - fine) as f64, 0.0, 0.0, 0.0];
+        list("NumPart_ThisFile", &counts)?;
+        list("NumPart_Total", &counts)?;
+        list("MassTable", &[0.0, mass, 8.0 * mass, 0.0, 0.0, 0.0])?;
         list("BoxSize", &[BOX * length])?;
         if is_gadget {
             list("Time", &[a])?;
@@ -200,15 +222,19 @@ impl File {
             unit("Unit mass in cgs (U_M)", 1.988_409_87e43)?;
             unit("Unit time in cgs (U_t)", 3.085_677_581_491_367e19)?;
         }
-        let part = file.create_group("PartType1")?;
-        let matrix = |values: &[[f64; 3]], factor: f64| {
+        let matrix = |values: Vec<[f64; 3]>, factor: f64| {
             let flat: Vec<f64> = values.iter().flatten().map(|value| value * factor).collect();
             ndarray::Array2::from_shape_vec((values.len(), 3), flat).unwrap()
         };
-        part.new_dataset_builder().with_data(&matrix(&x, length)).create("Coordinates")?;
-        part.new_dataset_builder().with_data(&matrix(&v, speed)).create("Velocities")?;
-        let ids: Vec<u64> = (0..x.len() as u64).collect();
-        part.new_dataset_builder().with_data(&ids).create("ParticleIDs")?;
+        for (name, rows) in [("PartType1", 0..fine), ("PartType2", fine..particles.len())] {
+            let (part, own) = (file.create_group(name)?, &particles[rows.clone()]);
+            let x = matrix(own.iter().map(|(x, ..)| *x).collect(), length);
+            let v = matrix(own.iter().map(|(_, v, _)| *v).collect(), speed);
+            let ids: Vec<u64> = rows.map(|n| n as u64).collect();
+            part.new_dataset_builder().with_data(&x).create("Coordinates")?;
+            part.new_dataset_builder().with_data(&v).create("Velocities")?;
+            part.new_dataset_builder().with_data(&ids).create("ParticleIDs")?;
+        }
         file.close()
     }
 
@@ -245,6 +271,7 @@ fn mistakes() -> Vec<(&'static str, File, Change, bool, Vec<&'static str>)> {
     let as_format = |file: &File, format| File::of(file.ic.clone(), file.mesh.clone(), format);
     let (set, gadget, swift) =
         (as_format(&dark, Format::Set), as_format(&dark, Format::Gadget), as_format(&dark, Format::Swift));
+    let zoom = File { zoom: true, ..gadget.clone() };
     let gas = of(true, false, Format::UmIc);
     let both = of(true, true, Format::Comove);
     let velocities = |factor: f64| -> Change { Box::new(move |file| file.scale_velocities(factor)) };
@@ -537,6 +564,18 @@ fn mistakes() -> Vec<(&'static str, File, Change, bool, Vec<&'static str>)> {
             true,
             vec!["those of z = 48|those of z = 49|those of z = 50", "in place of 99.00"],
         ),
+        // two masses
+        ("zoom with v_pec", zoom.clone(), velocities(a.sqrt()), true, vec!["look like v_pec in km/s"]),
+        ("zoom in m/s", zoom.clone(), velocities(1e3), true, vec!["Gadget's convention in m/s"]),
+        ("zoom with components swapped", zoom.clone(), change(swap), true, vec!["another order", "[z, y, x]"]),
+        ("zoom, opposite velocities", zoom.clone(), velocities(-1.0), true, vec!["opposite"]),
+        (
+            "zoom of another seed",
+            zoom.clone(),
+            change(File::take_velocities_of_another_seed),
+            true,
+            vec!["another realisation"],
+        ),
         (
             "h of the header",
             dark.clone(),
@@ -607,6 +646,13 @@ fn right_files_are_accepted() {
     check("lattice of centres".into(), &File { lattice_shift: 0.5, ..dark.clone() });
     check("scattered".into(), &File { jitter: 0.05, ..dark.clone() });
     check("random".into(), &File { jitter: 1.0, ..dark.clone() });
+    // zooms
+    for (z, h, format) in [(99.0, 0.7, Format::Gadget), (49.0, 0.7, Format::Set), (20.0, 0.7, Format::Swift)] {
+        for lattice_shift in [0.0, 0.5] {
+            let zoom = File { zoom: true, lattice_shift, ..File::new(universe(z, h, false, true), format) };
+            check(format!("zoom, {format:?} z = {z}, lattice at {lattice_shift}"), &zoom);
+        }
+    }
     for seed in 1..6 {
         let ic =
             GaussianIc { seed, fixed_amplitude: seed == 1, inverted: seed == 2, ..universe(30.0, 0.7, true, true) };
@@ -638,8 +684,10 @@ fn right_files_are_accepted() {
 #[test]
 fn trust_and_ranks() {
     let folder = tempfile::tempdir().unwrap();
-    for format in [Format::Comove, Format::Set, Format::Gadget] {
-        let mut file = File::new(universe(49.0, 0.7, format != Format::Gadget, true), format);
+    for (format, zoom) in
+        [(Format::Comove, false), (Format::Set, false), (Format::Gadget, false), (Format::Gadget, true)]
+    {
+        let mut file = File { zoom, ..File::new(universe(49.0, 0.7, format != Format::Gadget, true), format) };
         file.scale_velocities(50.0);
         let recipe = LoadIc { path: file.write(folder.path()), ..file.recipe.clone() };
         let refused = recipe.load(&Communicator::alone(), &silent).unwrap_err().to_string();
@@ -650,7 +698,7 @@ fn trust_and_ranks() {
         let remarks = alone.remarks(trusting.trust.as_deref());
         assert!(remarks[0].ends_with("(trusted: a test)"), "{remarks:?}");
         let of_ranks = on_ranks(3, |communicator| trusting.load(&communicator, &silent).unwrap().1.findings);
-        assert!(of_ranks.iter().all(|findings| *findings == alone.findings), "{format:?}");
+        assert!(of_ranks.iter().all(|findings| *findings == alone.findings), "{format:?} {zoom}");
     }
 }
 

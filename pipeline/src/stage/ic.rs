@@ -118,7 +118,7 @@ impl InitialCondition {
     }
 
     /// Number of particles that are on no lattice, as far as that is known.
-    fn off_lattice(&self) -> Option<u64> {
+    pub(crate) fn off_lattice(&self) -> Option<u64> {
         match self {
             Self::Load(_, Some(contents)) if contents.off_lattice => Some(contents.particles),
             _ => None,

@@ -76,7 +76,7 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
     if let Some(DarkMatter::Set(set)) = mesh.dark_matter.as_ref().filter(|_| !has_gas) {
         let square = |n: usize| set.velocity.iter().map(|along| f64::from(along[n]).powi(2)).sum::<f64>();
         return vec![
-            row("particles", set.total(communicator).to_string()),
+            row("particles", set.described(communicator)),
             row("rms velocity a v/(100 km/s)", format!("{:.5}", set.mean(communicator, square).sqrt())),
         ];
     }

@@ -13,23 +13,27 @@ pub(super) const MPC_CM: f64 = 3.085_677_581_491_367e24;
 pub(super) const HEADER: &str = "Header";
 /// Groups that have attributes, the most usual first (Gadget-4 has units and cosmology in `/Parameters`).
 pub(super) const GROUPS: [&str; 4] = [HEADER, "Parameters", "Units", "Cosmology"];
-/// Type of dark matter.
-pub(super) const DARK: usize = 1;
+
+/// Types of dark matter: beside halo particles those of the coarser levels of zooms, which files of Gadget have as disk, bulge
+/// and boundary, and files of SWIFT as background.
+pub(super) fn dark_types(format: LoadFormat) -> &'static [usize] {
+    if format == LoadFormat::Swift { &[1, 2] } else { &[1, 2, 3, 5] }
+}
 
 /// Relative difference accepted for Ω_Λ: some programs subtract the density of radiation from it.
 const SAME_LAMBDA: f64 = 1e-3;
 
-/// Numbers of particles by type, files, and mass of dark matter if the header has it.
+/// Numbers of particles by type, files, and masses by type, 0 where they are in a dataset.
 pub(super) struct Header {
     pub this_file: Vec<u64>,
     pub total: Vec<u64>,
     pub files: usize,
-    pub table_mass: Option<f64>,
+    table: Vec<f64>,
 }
 
 impl Header {
-    /// Reads the header of a file with dark matter of one mass.
-    pub(super) fn read(input: &Hdf5Input) -> Result<Self, IcError> {
+    /// Reads the header of a file with dark matter alone.
+    pub(super) fn read(input: &Hdf5Input, format: LoadFormat) -> Result<Self, IcError> {
         let list = |name: &str| Ok::<_, IcError>(input.numbers(&[HEADER], name)?.map(|(_, values)| values));
         let counts = |values: Vec<f64>| values.into_iter().map(|value| value.max(0.0) as u64).collect::<Vec<u64>>();
         let missing = |name: &str| {
@@ -43,26 +47,48 @@ impl Header {
             .zip(high)
             .for_each(|(total, high)| *total = total.saturating_add(high.saturating_mul(1 << 32)));
         let files = list("NumFilesPerSnapshot")?.map_or(1, |values| values[0] as usize).max(1);
-        let table_mass = list("MassTable")?.and_then(|values| values.get(DARK).copied()).filter(|mass| *mass != 0.0);
-        if let Some((kind, count)) = total.iter().enumerate().find(|(kind, count)| *kind != DARK && **count > 0) {
+        let table = list("MassTable")?.unwrap_or_default();
+        let types = dark_types(format);
+        if let Some((kind, count)) = total.iter().enumerate().find(|(kind, count)| !types.contains(kind) && **count > 0)
+        {
             return Err(input.content(match kind {
                 0 => format!(
                     "{count} gas particles (PartType0) are not read yet: write dark matter alone, with all of Omega0, or gas \
                      on a mesh in a file of format \"comove_ic\""
                 ),
                 _ => format!(
-                    "{count} particles of PartType{kind} beside PartType1 are not read yet: write one type of dark matter of \
-                     one mass"
+                    "{count} particles of PartType{kind} are not read: expected dark matter, PartType{}; write it there, or \
+                     remove them",
+                    in_words(types)
                 ),
             }));
         }
-        if total.len() <= DARK || this_file.len() <= DARK || total[DARK] == 0 {
+        if this_file.len() < total.len() || total.iter().sum::<u64>() == 0 {
             return Err(input.content(format!(
-                "attribute \"NumPart_Total\" of /{HEADER} is {total:?}: expected dark matter, PartType1"
+                "attributes \"NumPart_ThisFile\" and \"NumPart_Total\" of /{HEADER} are {this_file:?} and {total:?}: expected \
+                 dark matter, PartType{}",
+                in_words(types)
             )));
         }
-        Ok(Self { this_file, total, files, table_mass })
+        Ok(Self { this_file, total, files, table })
     }
+
+    /// Mass of all particles of a type, if the header has it.
+    pub(super) fn table_mass(&self, kind: usize) -> Option<f64> {
+        self.table.get(kind).copied().filter(|mass| *mass != 0.0)
+    }
+
+    /// Number of particles of all files.
+    pub(super) fn particles(&self) -> u64 {
+        self.total.iter().sum()
+    }
+}
+
+/// Numbers as in "1, 2 or 3".
+fn in_words(numbers: &[usize]) -> String {
+    let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    let [before @ .., last] = words.as_slice() else { return String::new() };
+    format!("{} or {last}", before.join(", "))
 }
 
 /// Compares what a header states with the recipe.

@@ -1,6 +1,7 @@
 //! Dark matter in HDF5 files of Gadget and of SWIFT.
 //!
-//! `/Header` states the particles of each type, and for Gadget epoch, box and cosmology; `PartType1` holds dark matter
+//! `/Header` states the particles of each type, and for Gadget epoch, box and cosmology; `PartType1` holds dark matter,
+//! further types that of a zoom's coarser levels
 //! (Springel 2005, *User guide for GADGET-2*, section 6.2; Springel et al. 2021, MNRAS 506, 2871; SWIFT documentation,
 //! *Initial conditions*). Units:
 //!
@@ -11,16 +12,20 @@
 //! | velocities | v_pec/√a in km/s | v_pec in `/Units` |
 
 mod header;
+mod masses;
 mod units;
 
 use super::hdf5_input::{Hdf5Input, Numbers, pieces};
-use super::reader::{Contents, Part, Reader, Statements};
+use super::reader::{Contents, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::HostParticles;
-use header::{DARK, HEADER, Header, SWIFT_LENGTH};
+use comove_sim::kernels::point::particle::id_of_class;
+use comove_sim::parallel::{Communicator, collective_result};
+use header::{HEADER, Header, SWIFT_LENGTH};
+use masses::Masses;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use units::FileUnits;
@@ -30,9 +35,6 @@ pub(super) struct Gadget {
     pub format: LoadFormat,
 }
 
-/// By how much masses of particles may differ.
-const SAME_MASS: f64 = 1e-6;
-
 impl Reader for Gadget {
     fn recognises(&self, file: &Hdf5Input) -> bool {
         let has = |group: &str, name: &str| file.file.group(group).is_ok_and(|group| group.attr(name).is_ok());
@@ -41,34 +43,30 @@ impl Reader for Gadget {
     }
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
-        let header = Header::read(&Hdf5Input::open(path)?)?;
-        Ok(Contents { format: self.format, gas: false, particles: header.total[DARK], off_lattice: true })
+        let header = Header::read(&Hdf5Input::open(path)?, self.format)?;
+        Ok(Contents { format: self.format, gas: false, particles: header.particles(), off_lattice: true })
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
         header::statements(&Hdf5Input::open(path)?, self.format)
     }
 
-    fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        let files = Files::open(ic, self.format)?;
-        let rows = part.rows(files.total);
-        let mut set = ParticleSet::default();
-        let mut first = 0;
-        for (path, count) in &files.parts {
-            let own = rows.start.clamp(first, first + count) - first..rows.end.clamp(first, first + count) - first;
-            if !own.is_empty() {
-                files.read_into(&mut set, path, *count, own)?;
+    fn open<'i>(&self, ic: &'i LoadIc, communicator: &Communicator) -> Result<ReadPart<'i>, IcError> {
+        let files = Files::open(ic, self.format, communicator)?;
+        Ok(Box::new(move |part| {
+            let mut set = ParticleSet::default();
+            for (section, rows) in files.sections_of(part.rows(files.total)) {
+                files.read_into(&mut set, section, rows)?;
             }
-            first += count;
-        }
-        Ok(UniformMesh {
-            cells: ic.cells,
-            planes: part.planes.clone(),
-            density: Vec::new(),
-            momentum: Default::default(),
-            internal_energy: Vec::new(),
-            dark_matter: Some(DarkMatter::Set(set)),
-        })
+            Ok(UniformMesh {
+                cells: ic.cells,
+                planes: part.planes.clone(),
+                density: Vec::new(),
+                momentum: Default::default(),
+                internal_energy: Vec::new(),
+                dark_matter: Some(DarkMatter::Set(set)),
+            })
+        }))
     }
 }
 
@@ -79,29 +77,51 @@ pub(super) fn sibling(path: &Path, n: usize) -> Option<PathBuf> {
     Some(path.with_file_name(format!("{stem}.{n}.{extension}")))
 }
 
-/// Checked headers of all files.
+/// Particles of one type in one file.
+struct Section {
+    path: PathBuf,
+    kind: usize,
+    count: usize,
+    /// Mass of each in `MassTable`; else they have a dataset.
+    table_mass: Option<f64>,
+}
+
+impl Section {
+    /// Name of a dataset.
+    fn name(&self, dataset: &str) -> String {
+        format!("PartType{}/{dataset}", self.kind)
+    }
+}
+
+/// Checked headers and masses of all files.
 struct Files {
-    /// Path and number of particles of each file.
-    parts: Vec<(PathBuf, usize)>,
+    /// In the order of rows.
+    sections: Vec<Section>,
     total: u64,
-    /// Length of the box in the unit of positions.
-    box_size: f64,
-    /// Name of that unit.
-    length_unit: String,
-    /// Code velocity of a velocity of 1 in the file.
-    velocity: f64,
-    /// Mass in `MassTable`, else of the first particle of `Masses`; unit of the file.
-    mass: f64,
-    in_table: bool,
+    units: FileUnits,
+    masses: Masses,
 }
 
 impl Files {
+    /// Checks headers and masses of all files against the recipe. Collective: each rank reads a part of the masses.
+    fn open(ic: &LoadIc, format: LoadFormat, communicator: &Communicator) -> Result<Self, IcError> {
+        let mut files = collective_result(communicator, Self::headers(ic, format))?;
+        let own = ParticleSet::rows(files.total, communicator.rank(), communicator.size());
+        let mut counts = masses::Counts::default();
+        let counted =
+            files.sections_of(own).try_for_each(|(section, rows)| files.masses.count(&mut counts, section, rows));
+        collective_result(communicator, counted)?;
+        communicator.sum(&mut counts);
+        collective_result(communicator, files.check_masses(ic, &counts))?;
+        Ok(files)
+    }
+
     /// Checks the headers of all files against the recipe.
-    fn open(ic: &LoadIc, format: LoadFormat) -> Result<Self, IcError> {
+    fn headers(ic: &LoadIc, format: LoadFormat) -> Result<Self, IcError> {
         let first = Hdf5Input::open(&ic.path)?;
-        let header = Header::read(&first)?;
+        let header = Header::read(&first, format)?;
         let units = FileUnits::read(&first, ic, format)?;
-        let mut parts = Vec::new();
+        let mut sections = Vec::new();
         for n in 0..header.files {
             let path = match (n, sibling(&ic.path, n)) {
                 (0, _) => ic.path.clone(),
@@ -124,55 +144,82 @@ impl Files {
             let input = input.as_ref().unwrap_or(&first);
             header::check_statements(input, ic, format)?;
             units.check_box(input, ic)?;
-            parts.push((path, Header::read(input)?.this_file[DARK] as usize));
+            let here = Header::read(input, format)?.this_file;
+            let section = |kind: usize| Section {
+                path: path.clone(),
+                kind,
+                count: here.get(kind).map_or(0, |count| *count as usize),
+                table_mass: header.table_mass(kind),
+            };
+            sections.extend((0..header.total.len()).map(section).filter(|section| section.count > 0));
         }
-        let sum = parts.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count as u64));
-        let total = header.total[DARK];
-        if sum != total {
-            return Err(first.content(format!(
-                "NumPart_ThisFile[1] of {} files sums to {sum}, expected NumPart_Total[1] = {total}",
-                header.files
-            )));
-        }
-        let mass = match header.table_mass {
-            Some(mass) => mass,
-            None => {
-                let (path, count) = parts.iter().find(|(_, count)| *count > 0).expect("their sum is not 0");
-                let input = Hdf5Input::open(path)?;
-                let masses = input.dataset("PartType1/Masses", &[*count], Numbers::Floats)?;
-                input.rows::<f64>(&masses, 0..1)?[0]
+        for (kind, &total) in header.total.iter().enumerate() {
+            let counts = sections.iter().filter(|section| section.kind == kind).map(|section| section.count as u64);
+            let sum = counts.fold(0, u64::saturating_add);
+            if sum != total {
+                return Err(first.content(format!(
+                    "NumPart_ThisFile[{kind}] of {} files sums to {sum}, expected NumPart_Total[{kind}] = {total}",
+                    header.files
+                )));
             }
-        };
-        let in_table = header.table_mass.is_some();
-        units.check_density(&first, ic, (mass, in_table), total)?;
-        let FileUnits { box_size, length_name: length_unit, velocity, .. } = units;
-        Ok(Self { parts, total, box_size, length_unit, velocity, mass, in_table })
+        }
+        let masses = Masses::of_first(&sections)?;
+        Ok(Self { sections, total: header.particles(), units, masses })
     }
 
-    /// Appends rows of a file.
-    fn read_into(&self, set: &mut ParticleSet, path: &Path, count: usize, rows: Range<usize>) -> Result<(), IcError> {
-        let input = Hdf5Input::open(path)?;
-        let [positions, velocities] = ["PartType1/Coordinates", "PartType1/Velocities"];
-        let coordinates = input.dataset(positions, &[count, 3], Numbers::Floats)?;
-        let speeds = input.dataset(velocities, &[count, 3], Numbers::Floats)?;
-        let ids = input.dataset("PartType1/ParticleIDs", &[count], Numbers::Integers)?;
-        let masses =
-            if self.in_table { None } else { Some(input.dataset("PartType1/Masses", &[count], Numbers::Floats)?) };
+    /// Finds the lightest mass, and compares the mass of all particles with that of all matter.
+    ///
+    /// * `counts`: of the particles of all ranks
+    fn check_masses(&mut self, ic: &LoadIc, counts: &masses::Counts) -> Result<(), IcError> {
+        let first = Hdf5Input::open(&ic.path)?;
+        self.masses.settle(counts).map_err(|why| first.content(why))?;
+        let mean = self.masses.lightest() * (self.masses.total as f64 / self.total as f64);
+        let mut kinds: Vec<usize> = self.sections.iter().map(|section| section.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let of = match (kinds.as_slice(), self.sections[0].table_mass) {
+            ([kind], Some(_)) => format!("attribute \"MassTable\"[{kind}]"),
+            ([kind], None) if self.masses.total == self.total => format!("dataset \"PartType{kind}/Masses\""),
+            _ => format!("mean mass of particles of PartType{kinds:?}"),
+        };
+        self.units.check_density(&first, ic, (mean, &of), self.total)
+    }
+
+    /// Sections that have these rows of all, and their own rows of those.
+    fn sections_of(&self, rows: Range<usize>) -> impl Iterator<Item = (&Section, Range<usize>)> {
+        let mut end = 0;
+        self.sections.iter().filter_map(move |section| {
+            let first = end;
+            end += section.count;
+            let own = rows.start.clamp(first, end) - first..rows.end.clamp(first, end) - first;
+            (!own.is_empty()).then_some((section, own))
+        })
+    }
+
+    /// Appends rows of a section.
+    fn read_into(&self, set: &mut ParticleSet, section: &Section, rows: Range<usize>) -> Result<(), IcError> {
+        let (input, count) = (Hdf5Input::open(&section.path)?, section.count);
+        let [positions, velocities, ids] = ["Coordinates", "Velocities", "ParticleIDs"].map(|name| section.name(name));
+        let coordinates = input.dataset(&positions, &[count, 3], Numbers::Floats)?;
+        let speeds = input.dataset(&velocities, &[count, 3], Numbers::Floats)?;
+        let numbers = input.dataset(&ids, &[count], Numbers::Integers)?;
+        let classes = self.masses.classes(&input, section)?;
         let digits = if coordinates.dtype().is_ok_and(|kind| kind.size() == 4) { f32::EPSILON.into() } else { 1e-12 };
         for rows in pieces(rows) {
             let start = rows.start;
             for (n, &x) in input.vectors(&coordinates, rows.clone())?.iter().enumerate() {
                 let fraction = self.fraction(x, digits).ok_or_else(|| {
-                    let (row, axis, Self { box_size, length_unit, .. }) = (start + n / 3, ["x", "y", "z"][n % 3], self);
+                    let (row, axis, FileUnits { box_size, length_name, .. }) =
+                        (start + n / 3, ["x", "y", "z"][n % 3], &self.units);
                     input.content(format!(
-                        "dataset \"{positions}\" has particle {row} (from 0) at {axis} = {x} {length_unit}: expected 0 to {box_size}; \
+                        "dataset \"{positions}\" has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}; \
                          wrap positions into the box"
                     ))
                 })?;
                 set.position[n % 3].push(fraction);
             }
             for (n, &v) in input.vectors(&speeds, rows.clone())?.iter().enumerate() {
-                let velocity = (v * self.velocity) as f32;
+                let velocity = (v * self.units.velocity) as f32;
                 if !velocity.is_finite() {
                     let row = start + n / 3;
                     let reason =
@@ -181,19 +228,16 @@ impl Files {
                 }
                 set.velocity[n % 3].push(velocity);
             }
-            set.id.extend(input.rows::<u64>(&ids, rows.clone())?);
-            if let Some(masses) = &masses {
-                let found = input.rows::<f64>(masses, rows)?;
-                // a mass that is no number differs as well
-                let is_same = |m: f64| (m / self.mass - 1.0).abs() <= SAME_MASS;
-                if let Some((n, m)) = found.iter().enumerate().find(|(_, m)| !is_same(**m)) {
-                    return Err(input.content(format!(
-                        "dataset \"PartType1/Masses\" has {m:e} for particle {} (from 0), expected {:e} as for the first: \
-                         particles of several masses are not read yet",
-                        start + n,
-                        self.mass
-                    )));
-                }
+            let of_rows = self.masses.of_rows(&input, section, &classes, rows.clone())?;
+            for (n, (&id, class)) in input.rows::<u64>(&numbers, rows)?.iter().zip(of_rows).enumerate() {
+                // the bits above are the class
+                set.id.push(id_of_class(class, id).ok_or_else(|| {
+                    let row = start + n;
+                    input.content(format!(
+                        "dataset \"{ids}\" has {id} for particle {row} (from 0): must be below 2⁶⁰ = 1152921504606846976; \
+                         number particles anew"
+                    ))
+                })?);
             }
         }
         Ok(())
@@ -201,8 +245,9 @@ impl Files {
 
     /// Position as a fraction of the box, in 2⁻³²; `None` outside by more than the rounding of its digits.
     fn fraction(&self, x: f64, digits: f64) -> Option<u32> {
-        let margin = digits * self.box_size;
-        let is_inside = (-margin..=self.box_size + margin).contains(&x);
-        is_inside.then(|| HostParticles::fraction(x.clamp(0.0, self.box_size), self.box_size)).flatten()
+        let box_size = self.units.box_size;
+        let margin = digits * box_size;
+        let is_inside = (-margin..=box_size + margin).contains(&x);
+        is_inside.then(|| HostParticles::fraction(x.clamp(0.0, box_size), box_size)).flatten()
     }
 }

@@ -107,12 +107,13 @@ impl FileUnits {
 
     /// Compares the mass of all particles with that of all matter.
     ///
-    /// * `in_table`: whether the mass of a particle is from `MassTable`
+    /// * `mass`: mean mass of a particle
+    /// * `of`: the attribute or dataset that has it
     pub(super) fn check_density(
         &self,
         input: &Hdf5Input,
         ic: &LoadIc,
-        (mass, in_table): (f64, bool),
+        (mass, of): (f64, &str),
         total: u64,
     ) -> Result<(), IcError> {
         let (cosmology, h) = (&ic.cosmology, ic.cosmology.h);
@@ -133,9 +134,8 @@ impl FileUnits {
             (1.0 - cosmology.omega_b / cosmology.omega_m, "particles have omega_m - omega_b, give them all of omega_m"),
         ];
         let why = cause(ratio, &causes, SAME_DENSITY).unwrap_or("check the number of particles and the unit of mass");
-        let name = if in_table { "attribute \"MassTable\"[1]" } else { "dataset \"PartType1/Masses\"" };
         Err(input.content(format!(
-            "{name} is {mass:.6e}, expected {expected:.6e} for {total} particles with the mean density of omega_m = {}: {} times, \
+            "{of} is {mass:.6e}, expected {expected:.6e} for {total} particles with the mean density of omega_m = {}: {} times, \
              {why}",
             cosmology.omega_m,
             shown(ratio)

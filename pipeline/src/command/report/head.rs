@@ -55,12 +55,16 @@ struct Start {
     moment: Moment,
     species: Option<SpeciesPresent>,
     particles: u64,
-    /// Number of particles if all had the mass of the lightest.
-    if_lightest: u64,
+    /// Number of particles if all had the mass of the lightest; `None` before masses are read.
+    if_lightest: Option<u64>,
 }
 
 impl Start {
-    fn of_initial(facts: &InitialFacts) -> Self {
+    /// * `written`: header of a state that the run has written
+    fn of_initial(facts: &InitialFacts, initial: Option<&InitialCondition>, written: Option<&SnapshotHeader>) -> Self {
+        let is_of_one_mass = initial.is_some_and(|initial| initial.off_lattice().is_none());
+        let dark_matter = written.and_then(|header| header.dark_matter);
+        let if_lightest = dark_matter.map(|dark_matter| dark_matter.number_if_lightest());
         let species = SpeciesPresent { gas: facts.gas, dark_matter: facts.particles > 0 };
         Self {
             cosmology: Some(facts.cosmology),
@@ -69,7 +73,7 @@ impl Start {
             moment: Moment::Redshift(facts.z),
             species: facts.species_known.then_some(species),
             particles: facts.particles,
-            if_lightest: facts.particles,
+            if_lightest: if_lightest.or_else(|| is_of_one_mass.then_some(facts.particles)),
         }
     }
 
@@ -82,7 +86,7 @@ impl Start {
             moment: Moment::of(header).rounded(),
             species: Some(SpeciesPresent { gas: header.fields.has_gas(), dark_matter: particles > 0 }),
             particles,
-            if_lightest: header.dark_matter.map_or(0, |dark_matter| dark_matter.number_if_lightest()),
+            if_lightest: header.dark_matter.map(|dark_matter| dark_matter.number_if_lightest()),
         }
     }
 
@@ -152,19 +156,26 @@ impl Start {
     fn of_particles(&self, gas: bool) -> String {
         let volume = self.lengths().iter().product::<f64>();
         let share = self.cosmology.filter(|_| gas).map_or(1.0, |c| 1.0 - c.omega_b / c.omega_m);
-        let mass = share * volume / self.if_lightest as f64 * Units::new(self.cosmology).mass_msun_h();
         let unit = if self.cosmology.is_some() { " M☉/h" } else { "" };
         let side = (self.particles as f64).cbrt().round() as usize;
         let number =
             if (side as u64).pow(3) == self.particles { format!("{side}³") } else { self.particles.to_string() };
-        let lightest = if self.if_lightest > self.particles { " (the lightest)" } else { "" };
+        let Some(if_lightest) = self.if_lightest else { return format!("{number} particles") };
+        let mass = share * volume / if_lightest as f64 * Units::new(self.cosmology).mass_msun_h();
+        let lightest = if if_lightest > self.particles { " (the lightest)" } else { "" };
         format!("{}{unit}{lightest}, {number} particles", readable(mass))
     }
 }
 
 fn of_run(resolver: &CampaignResolver<'_>, n: usize, run: &Evolve) -> Properties {
+    let initial = resolver.reads(n).first().filter(|&&input| resolver.stage(input).as_initial().is_some());
     let start = match &run.origin {
-        Origin::Initial(facts) => Some(Start::of_initial(facts)),
+        Origin::Initial(facts) => {
+            let file = resolver.result(n).and_then(|result| Some(result.folder.join(&result.snapshots.last()?.file)));
+            let written = file.and_then(|file| Snapshot::read_header(&file).ok());
+            let initial = initial.and_then(|&input| resolver.stage(input).as_initial());
+            Some(Start::of_initial(facts, initial, written.as_ref()))
+        }
         Origin::Formula(formula) => Some(Start {
             cosmology: formula.setup.cosmology,
             box_length: formula.setup.box_length,
@@ -172,7 +183,7 @@ fn of_run(resolver: &CampaignResolver<'_>, n: usize, run: &Evolve) -> Properties
             moment: formula.start(),
             species: Some(SpeciesPresent::GAS),
             particles: 0,
-            if_lightest: 0,
+            if_lightest: None,
         }),
         Origin::Saved { .. } => {
             let inputs = resolver.resolved(n).and_then(|resolved| resolved.inputs.first()?.first());
@@ -182,7 +193,6 @@ fn of_run(resolver: &CampaignResolver<'_>, n: usize, run: &Evolve) -> Properties
     let parameters = &run.parameters;
     let mut all = start.map(|start| start.properties(Some(run.end), parameters.max_level, Some(parameters)));
     // what the run starts from tells runs of different seeds apart
-    let initial = resolver.reads(n).first().filter(|&&input| resolver.stage(input).as_initial().is_some());
     if let (Some(all), Some(&input)) = (&mut all, initial) {
         all.push(("initial condition", resolver.stage(input).describe()));
     }
@@ -196,7 +206,7 @@ fn of_other(resolver: &CampaignResolver<'_>, n: usize) -> Option<Properties> {
             InitialCondition::Gaussian(ic) => ic.cells,
             InitialCondition::Load(ic, _) => ic.cells,
         };
-        return Some(Start::of_initial(&initial.facts(root).ok()?).properties(None, 0, None));
+        return Some(Start::of_initial(&initial.facts(root).ok()?, Some(initial), None).properties(None, 0, None));
     }
     let result = resolver.result(n).filter(|_| resolver.resolved(n).is_none())?;
     let file = result.snapshots.last()?;
