@@ -103,7 +103,7 @@ impl LoadIc {
             content::mean_density(communicator, mesh, &subject, expected).map_err(|why| self.content(why))?;
         }
         let mut examination = doctor::examine(communicator, mesh, &subject, false);
-        if has_gas && expected == 1.0 && !self.baryons_only && format == LoadFormat::ComoveIc {
+        if has_gas && expected == 1.0 && !self.baryons_only && !matches!(format, LoadFormat::UmIc { .. }) {
             let Cosmology { omega_b, omega_m, .. } = self.cosmology;
             if let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE) {
                 examination.remark("share of gas in matter", "1", (omega_b / omega_m).to_string(), remark);

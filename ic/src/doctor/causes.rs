@@ -23,6 +23,7 @@ impl Convention {
     pub(super) fn of(format: LoadFormat) -> Self {
         match format {
             LoadFormat::Gadget => Self { power: -0.5, km_s: 1.0, text: "v_pec/√a in km/s" },
+            LoadFormat::Grafic => Self { power: 0.0, km_s: 1.0, text: "v_pec in km/s" },
             LoadFormat::Swift => Self { power: 0.0, km_s: 1.0, text: "v_pec in the file's units" },
             LoadFormat::ComoveIc | LoadFormat::UmIc { .. } => {
                 Self { power: 1.0, km_s: 100.0, text: "a v_pec/(100 km/s)" }

@@ -2,6 +2,7 @@
 
 pub mod comove_ic;
 mod gadget;
+mod grafic;
 mod hdf5_input;
 mod reader;
 mod request;
@@ -32,14 +33,18 @@ impl LoadFormat {
             Self::UmIc { order, precision } => Box::new(um_ic::UmIc { order, precision }),
             Self::ComoveIc => Box::new(comove_ic::ComoveIc),
             Self::Gadget | Self::Swift => Box::new(gadget::Gadget { format: self }),
+            Self::Grafic => Box::new(grafic::Grafic),
         }
     }
 
-    /// The format of a file, from its content.
+    /// The format of a file, from its content; GRAFIC of a folder.
     ///
     /// # Errors
     /// [`IcError::Io`], [`IcError::Hdf5`] for a file that cannot be read, [`IcError::Content`] for one of another format.
     pub fn of(path: &Path) -> Result<Self, IcError> {
+        if path.is_dir() {
+            return Ok(Self::Grafic);
+        }
         let content = |reason: &str| IcError::Content { path: path.into(), reason: reason.into() };
         let failed = |source| IcError::Io { path: path.into(), source };
         let mut start = Vec::new();
@@ -98,8 +103,12 @@ pub(crate) fn open<'i>(
     format.reader().open(ic, communicator)
 }
 
-/// The files of an initial condition: the one named, and if that is `name.0.hdf5` those that follow it without a gap.
+/// The files of an initial condition: those that are read of a folder; else the one named, and if that is `name.0.hdf5` those
+/// that follow it without a gap.
 pub fn files(path: &Path) -> Vec<PathBuf> {
+    if path.is_dir() {
+        return grafic::files(path);
+    }
     let following = (1..).map_while(|n| gadget::sibling(path, n).filter(|file| file.exists()));
     std::iter::once(path.to_path_buf()).chain(following).collect()
 }

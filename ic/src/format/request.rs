@@ -37,7 +37,7 @@ impl LengthUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadIc {
-    /// The file, or the first of several.
+    /// The file, the first of several, or a folder.
     pub path: PathBuf,
     /// Its format; by default recognised by content.
     pub format: Option<LoadFormat>,
@@ -83,6 +83,8 @@ pub enum LoadFormat {
     Gadget,
     /// SWIFT's HDF5 initial condition, in one or several files.
     Swift,
+    /// A folder of GRAFIC files, as RAMSES reads them.
+    Grafic,
 }
 
 /// Order of the axes, slowest first; v is the field.
@@ -104,6 +106,7 @@ impl LoadFormat {
             Self::ComoveIc => "comove_ic",
             Self::Gadget => "gadget",
             Self::Swift => "swift",
+            Self::Grafic => "grafic",
         }
     }
 }
