@@ -56,7 +56,7 @@ pub use level::{
 pub use operations::{
     coarse_correction, density_range, face_relaxation, flag, gravity_kick, group_poisson, hydro_sweep, mass_sheet,
     particles, poisson_source, potential_energy, potential_ghosts, prolong, reflux, restrict, root_poisson, scalars,
-    slots, state_hash, timestep, totals,
+    slots, source, state_hash, timestep, totals,
 };
 pub use operations::{
     density_range::density_range,

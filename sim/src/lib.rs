@@ -7,6 +7,7 @@
 //! | `parallel` | ranks that compute one run together: owners, ghost exchange, load balance |
 //! | `state` | mesh, gas, gravity and exchange together; memory, moves to another tree, copies to go back to |
 //! | `refinement` | criteria, and the tree that follows |
+//! | `source` | what heats and cools the gas in a cell, one file a source |
 //! | `step` | the time step: plan, sweeps, kicks, choice of Δt, diagnostics |
 //! | `io` | snapshots, and files that are complete or absent |
 //! | `run` | start, step, side branches, checkpoints; the calls that ranks make together |
@@ -30,6 +31,7 @@ mod parameters;
 pub mod records;
 pub mod refinement;
 mod run;
+pub mod source;
 mod state;
 mod steering;
 pub mod step;

@@ -4,6 +4,7 @@ use crate::boundary::{Boundaries, GravityBoundary};
 use crate::error::SimError;
 use crate::gas::fields::FieldSet;
 use crate::refinement::criterion::Criterion;
+use crate::source::heating::Heating;
 use crate::step::plan::StepPlan;
 use comove_kernels::layout::PATCH;
 use comove_kernels::{Eos, Real, Scheme};
@@ -210,6 +211,9 @@ pub struct RunParameters {
     /// for tests.
     #[serde(default = "Scheme::unnamed", skip_serializing_if = "Scheme::is_unnamed")]
     pub scheme: Scheme,
+    /// Compton cooling and a constant heating rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heating: Option<Heating>,
     /// Whether the gas attracts itself.
     pub gravity: bool,
     /// What the potential does far away. Isolated there is no mass outside the box and no mean subtracted: in
@@ -295,6 +299,7 @@ impl Default for RunParameters {
             boundary: Boundaries::default(),
             scalars: ScalarParameters::default(),
             scheme,
+            heating: None,
             gravity: true,
             gravity_boundary: GravityBoundary::Periodic,
             four_pi_g: 1.0,
@@ -366,6 +371,7 @@ impl RunParameters {
         check("gamma", &self.gamma, fits, say("must be 5.0/3.0 in comoving coordinates"))?;
         self.boundary.check()?;
         self.scalars.fields()?;
+        self.heating.map_or(Ok(()), |heating| heating.check(self.coordinates))?;
         if self.gravity {
             self.gravity_boundary.check(&self.boundary)?;
             let reason = "needs non-comoving coordinates; set coordinates: \"plain\", or gravity_boundary: \
@@ -417,6 +423,8 @@ impl RunParameters {
         let names: Vec<&str> = self.scalars.names().collect();
         let fits = start.gas || names.is_empty();
         SimError::require("scalars", &names.join(", "), fits, "need gas, and the run has none; remove scalars")?;
+        let fits = start.gas || self.heating.is_none();
+        SimError::require("heating", &"on", fits, "needs gas, and the run has none; remove heating")?;
         for criterion in &self.refine {
             criterion.check_species(start.gas, start.particles != Some(0))?;
             criterion.check_places(start.box_lengths, self.boundary.periodic())?;

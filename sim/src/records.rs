@@ -5,6 +5,7 @@ use crate::parallel::communicator::Traffic;
 use crate::steering::Steering;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Which limit set a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,15 @@ pub enum StepLimit {
         level: u8,
         /// |v| along the worst axis, code velocity.
         speed: f64,
+    },
+    /// A source that would change the internal energy of a cell too much.
+    Source {
+        /// Its option in the recipe.
+        source: String,
+        /// Level.
+        level: u8,
+        /// Cell on the level's lattice.
+        cell: [usize; 3],
     },
     /// Expansion: Δa/a.
     Expansion,
@@ -160,11 +170,14 @@ pub struct PotentialRecord {
 }
 
 /// What changed the gas's energy and mass besides the fluxes: the ledger. Sums over all steps so far, code units.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
     /// Work of gravity: Σ ρv·g 2Δt from the kicks' own inputs.
     pub gravity_work: f64,
+    /// Energy from each source, by its option in the recipe.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, f64>,
     /// Energy that agreement with the entropy scalar added in cold gas.
     pub entropy_energy: f64,
     /// Energy that floors added.
@@ -181,6 +194,14 @@ pub struct Ledger {
     pub floored_cells: u64,
 }
 
+impl Ledger {
+    /// Energy from all rows.
+    pub fn energy(&self) -> f64 {
+        let Self { gravity_work, sources, entropy_energy, floor_energy, regrid_energy, .. } = self;
+        gravity_work + entropy_energy + floor_energy + regrid_energy + sources.values().sum::<f64>()
+    }
+}
+
 /// Seconds spent in the parts of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -193,6 +214,8 @@ pub struct Timing {
     pub poisson: f64,
     /// Gravity kicks.
     pub kick: f64,
+    /// Sources of the gas's energy.
+    pub sources: f64,
     /// Drifts, kicks and order of particles; their mass in cells counts as Poisson solves.
     pub particles: f64,
     /// Flux correction and restriction.
@@ -214,6 +237,8 @@ pub enum DevicePart {
     Poisson,
     /// [`Timing::kick`].
     Kick,
+    /// [`Timing::sources`].
+    Sources,
     /// [`Timing::particles`].
     Particles,
     /// [`Timing::correction`].
@@ -227,18 +252,20 @@ impl Timing {
             DevicePart::Hydro => &mut self.hydro,
             DevicePart::Poisson => &mut self.poisson,
             DevicePart::Kick => &mut self.kick,
+            DevicePart::Sources => &mut self.sources,
             DevicePart::Particles => &mut self.particles,
             DevicePart::Correction => &mut self.correction,
         } += seconds;
     }
 
     /// The parts by name.
-    pub fn parts(&self) -> [(&'static str, f64); 9] {
+    pub fn parts(&self) -> [(&'static str, f64); 10] {
         [
             ("saved state", self.save),
             ("hydro", self.hydro),
             ("Poisson", self.poisson),
             ("gravity kick", self.kick),
+            ("sources", self.sources),
             ("particles", self.particles),
             ("flux correction and restriction", self.correction),
             ("time step", self.time_step),
@@ -258,6 +285,7 @@ impl Timing {
         self.hydro += other.hydro;
         self.poisson += other.poisson;
         self.kick += other.kick;
+        self.sources += other.sources;
         self.particles += other.particles;
         self.correction += other.correction;
         self.time_step += other.time_step;

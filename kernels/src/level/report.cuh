@@ -21,6 +21,11 @@ struct GroupReport {
     uint32_t padding; // by name, so that nothing goes to the host that was never written
 };
 
+/// Whether a cell's patch is a leaf.
+__device__ inline bool is_leaf(uint8_t leaves, int i, int j, int k) {
+    return leaves >> (i / PATCH + 2 * (j / PATCH) + 4 * (k / PATCH)) & 1;
+}
+
 /// One thread's part of a report.
 struct Booking {
     double energy_added = 0.0, floor_energy = 0.0, floor_mass = 0.0;
@@ -94,6 +99,20 @@ union BlockRoom {
     double reals[32];
     uint32_t numbers[32];
 };
+
+/// The largest of the threads' values in a block of 256, and the least of the cells `where` it is; 0 for no positive value.
+template <typename V> __device__ double largest_of_block(V value, uint32_t where, BlockRoom &room, uint32_t &cell) {
+    double largest = double(value);
+    for (int lane = 16; lane > 0; lane /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, lane));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room.reals[threadIdx.x / 32] = largest;
+    __syncthreads();
+    for (int warp = 0; warp < FACE_CELLS / 32; warp++) largest = fmax(largest, room.reals[warp]);
+    const bool has_it = double(value) == largest && largest > 0.0;
+    const uint32_t first = least_of_block(has_it ? where : NONE, room.numbers);
+    cell = first == NONE ? 0 : first;
+    return largest;
+}
 
 /// Sums the bookings of a block's threads (a whole number of warps) to a report, which thread 0 gets. Marks and redone
 /// cells stay as they are in `report`.

@@ -19,6 +19,7 @@ pub mod restrict;
 pub mod root_poisson;
 pub mod scalars;
 pub mod slots;
+pub mod source;
 pub mod state_hash;
 mod synchronised_row;
 pub mod timestep;

@@ -11,6 +11,8 @@ pub mod passive_scalar;
 pub mod power;
 pub mod ppm;
 pub mod primitive;
+pub mod relaxation;
 pub mod relaxing_tvd;
 pub mod slopes;
+pub mod source;
 pub mod symmetric_sum;

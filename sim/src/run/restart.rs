@@ -3,6 +3,7 @@
 use crate::error::SimError;
 use crate::io::snapshot::SnapshotHeader;
 use crate::records::{CellBudgetAdjustment, Ledger, Sums};
+use crate::source::SourceLimit;
 use crate::steering::Steering;
 use crate::step::diagnostics::Acceleration;
 use crate::step::retry::RetryPolicy;
@@ -19,6 +20,8 @@ pub(super) struct Restart {
     pub(super) ledger: Ledger,
     pub(super) peak_kinetic: f64,
     pub(super) acceleration: Option<Acceleration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) source_limit: Option<SourceLimit>,
     /// One a level.
     pub(super) steps_since_regrid: Vec<u32>,
     /// One a level; none from an older program, which went by the steps alone.

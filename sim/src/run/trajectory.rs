@@ -23,6 +23,7 @@ use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
 use crate::step::leaf_sums::{LeafSums, leaf_sums, matter_range};
 use crate::step::physics::Physics;
+use crate::step::sources;
 use crate::step::time_step::{self, CELLS_CROSSED, Choice};
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::{Device, Real};
@@ -192,7 +193,7 @@ impl<T: Real> Run<T> {
     fn choose(&mut self) -> Choice {
         if self.chosen.is_none() {
             let started = Instant::now();
-            let free = time_step::choose(&self.state, &self.physics, &self.clock, self.restart.acceleration);
+            let free = self.choose_freely();
             let steered = self.restart.steering.dt_max.filter(|dt_max| *dt_max < free.dt);
             self.chosen = Some(match steered {
                 Some(dt) => Choice { dt, limit: StepLimit::Steered, ..free },
@@ -207,6 +208,17 @@ impl<T: Real> Run<T> {
         let particles = CELLS_CROSSED * (choice.dt / choice.particle_dt).min(1.0);
         self.state.regrid.courant_number = gas.max(particles / f64::from(parameters.step_plan().sweeps()));
         choice
+    }
+
+    /// The next step of a run that is not steered.
+    fn choose_freely(&mut self) -> Choice {
+        let Self { state, physics, clock, restart, .. } = self;
+        let choice = time_step::choose(state, physics, clock, restart.acceleration, restart.source_limit.as_ref());
+        if restart.source_limit.is_some() || !sources::are_there(physics) {
+            return choice;
+        }
+        let first = sources::first_limit(state, physics, clock, choice.dt);
+        time_step::choose(state, physics, clock, restart.acceleration, first.as_ref())
     }
 
     /// See [`crate::Simulation::steer`].
@@ -280,6 +292,7 @@ impl<T: Real> Run<T> {
         self.step += 1;
         self.chosen = None;
         self.restart.acceleration = diagnostics.acceleration.or(self.restart.acceleration);
+        self.restart.source_limit = diagnostics.source_limit();
         self.regrid_if_due(&mut diagnostics)?;
         self.state.check_cell_masses()?;
         let recording = Instant::now();
@@ -320,7 +333,7 @@ impl<T: Real> Run<T> {
             gas: self.state.gas.is_some().then(|| self.gas_record()),
             dark_matter,
             potential: diagnostics.potential(),
-            ledger: self.restart.ledger,
+            ledger: self.restart.ledger.clone(),
             energy_residual: self.energy_residual(),
             mass_drift: self.mass_drift(),
             cold_fraction,
@@ -392,9 +405,7 @@ impl<T: Real> Run<T> {
     }
 
     fn energy_residual(&self) -> f64 {
-        let ledger = &self.restart.ledger;
-        let booked = ledger.gravity_work + ledger.entropy_energy + ledger.floor_energy + ledger.regrid_energy;
-        (self.sums.sums.energy - self.restart.initial.energy - booked)
+        (self.sums.sums.energy - self.restart.initial.energy - self.restart.ledger.energy())
             / self.restart.peak_kinetic.max(f64::MIN_POSITIVE)
     }
 
@@ -470,7 +481,7 @@ impl<T: Real> Run<T> {
             sums: self.matter_sums(),
             gas: self.state.gas.is_some().then_some(GasSums { initial: of_gas, sums: self.sums.sums }),
             dark_matter: self.dark_matter,
-            ledger: self.restart.ledger,
+            ledger: self.restart.ledger.clone(),
             mass_drift: self.mass_drift(),
             energy_residual: self.energy_residual(),
             cells: self.cells(),

@@ -10,9 +10,11 @@ use crate::parallel::exact_sum::ExactSum;
 use crate::parallel::load_balancer::SweepTime;
 use crate::parameters::TimeSteps;
 use crate::records::{DevicePart, Ladder, Ledger, PotentialRecord, Timing};
+use crate::source::{Source, SourceLimit, time_limit};
 use crate::state::State;
 use comove_kernels::gravity_kick::{KickReport, Peak};
 use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
+use comove_kernels::source::SourceReport;
 use comove_kernels::timestep::SignalSpeed;
 use comove_kernels::{Deferred, DeviceEvent};
 use comove_kernels::{GroupReport, Real};
@@ -45,6 +47,15 @@ pub enum Pending {
     Correction(Deferred<(u32, GroupReport)>),
     /// A kick of gas.
     Kick(Deferred<KickReport>),
+    /// A source that has acted on the gas.
+    Source {
+        /// Which.
+        source: Source,
+        /// Δt, code time.
+        dt: f64,
+        /// One for each group.
+        reports: Deferred<SourceReport>,
+    },
     /// The strongest acceleration of each group, where there is no gas.
     Peaks(Deferred<Peak>),
     /// Twice the potential energy of each group of a level over its cells' volume.
@@ -88,6 +99,10 @@ pub struct StepDiagnostics {
     /// Operations that have been entered: all ranks enter the same.
     operations: u64,
     gravity_work: ExactSum,
+    /// Energy from each source.
+    sources: Vec<(Source, ExactSum)>,
+    /// What limits the next step, and the operation that found it.
+    source_limit: Option<(SourceLimit, u64)>,
     /// Scale factor of the potential whose energy is summed.
     potential_at: Option<f64>,
     /// Twice its energy.
@@ -199,6 +214,11 @@ impl StepDiagnostics {
                 self.add_reports(state, level, kicks.iter().map(|kick| &kick.report).enumerate());
                 self.add_kicks(state, level, &kicks);
             }
+            Pending::Source { source, dt, reports } => {
+                let reports = reports.wait();
+                self.add_reports(state, level, reports.iter().map(|done| &done.report).enumerate());
+                self.add_source(state, level, (source, dt), &reports);
+            }
             Pending::Peaks(peaks) => self.see_accelerations(state, level, peaks.wait()),
             Pending::Potential(sums) => {
                 let volume = state.cell_width(level).powi(3);
@@ -282,6 +302,35 @@ impl StepDiagnostics {
         self.see_accelerations(state, level, kicks.iter().map(|kick| kick.peak));
     }
 
+    /// Adds what a source did on one level in a time.
+    fn add_source<T: Real>(
+        &mut self,
+        state: &State<T>,
+        level: usize,
+        (source, dt): (Source, f64),
+        reports: &[SourceReport],
+    ) {
+        let volume = state.cell_width(level).powi(3);
+        let row = self.sources.iter().position(|(other, _)| *other == source).unwrap_or_else(|| {
+            self.sources.push((source, ExactSum::default()));
+            self.sources.len() - 1
+        });
+        reports.iter().for_each(|done| self.sources[row].1.add(done.energy * volume));
+        for (group, done) in reports.iter().enumerate() {
+            let time = time_limit(dt, done.part) * self.time_steps.per_root_step(level);
+            if time < self.source_limit.as_ref().map_or(f64::INFINITY, |(limit, _)| limit.time) {
+                let cell = state.mesh.locate(level, group, done.cell as usize);
+                let limit = SourceLimit { time, source: source.name().into(), level: level as u8, cell };
+                self.source_limit = Some((limit, self.operations));
+            }
+        }
+    }
+
+    /// What the sources allow the next step.
+    pub(crate) fn source_limit(&self) -> Option<SourceLimit> {
+        self.source_limit.as_ref().map(|(limit, _)| limit.clone())
+    }
+
     /// Begins the sum of the potential energy at this scale factor; one of several, as in the parts of a retried step, replaces
     /// the one before.
     pub fn begin_potential(&mut self, a: f64) {
@@ -318,6 +367,9 @@ impl StepDiagnostics {
     /// Writes the step into the run's ledger.
     pub fn close(&self, ledger: &mut Ledger) {
         ledger.gravity_work += self.gravity_work.value();
+        for (source, energy) in &self.sources {
+            *ledger.sources.entry(source.name().into()).or_default() += energy.value();
+        }
         ledger.entropy_energy += self.entropy_energy.value();
         ledger.floor_energy += self.floor_energy.value();
         ledger.floor_mass += self.floor_mass.value();
@@ -377,7 +429,8 @@ impl StepDiagnostics {
             return;
         }
         let exact = [&mut self.gravity_work, &mut self.entropy_energy, &mut self.floor_energy, &mut self.floor_mass];
-        ExactSum::reduce(exact.into_iter().chain([&mut self.potential]), communicator);
+        let sources = self.sources.iter_mut().map(|(_, energy)| energy);
+        ExactSum::reduce(exact.into_iter().chain([&mut self.potential]).chain(sources), communicator);
         let cold = self.cold.iter_mut().flatten();
         let counts = [&mut self.redone, &mut self.redone_faces, &mut self.swept, &mut self.floored];
         let counts = counts.into_iter().chain([&mut self.floored_in_sweeps, &mut self.invalid, &mut self.cell_updates]);
@@ -409,6 +462,14 @@ impl StepDiagnostics {
         };
         let accelerations: Vec<_> = all.iter().filter_map(acceleration).collect();
         self.acceleration = accelerations.iter().min_by(strongest).map(|found| found.0);
+        if !self.sources.is_empty() {
+            let all = communicator.gather_all_of(&self.source_limit).into_iter().flatten();
+            let order = |(limit, operation): &(SourceLimit, u64)| {
+                First { operation: *operation, place: CellPlace { level: limit.level, cell: limit.cell } }.order()
+            };
+            let shortest = all.min_by(|a, b| a.0.time.total_cmp(&b.0.time).then_with(|| order(a).cmp(&order(b))));
+            self.source_limit = shortest;
+        }
     }
 }
 

@@ -13,12 +13,14 @@ use crate::error::SimError;
 use crate::gravity::{Purpose, Solve, StepPhase};
 use crate::records::DevicePart;
 use crate::refinement;
+use crate::source::Span;
 use crate::state::State;
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
+use crate::step::sources;
 use crate::step::time_step::signal_speeds;
 use crate::step::uniform_step::{correct_level, kick_level, sum_potential};
 use comove_kernels::Real;
@@ -92,6 +94,11 @@ impl<T: Real> RootStep<'_, T> {
             match operation {
                 Operation::Sweep(direction) => self.sweep(step, passed, direction),
                 Operation::Kick => self.kick(step, passed)?,
+                Operation::Sources => {
+                    let a = self.clock.scale_factor_after(step.start + passed * step.dt);
+                    let span = Span { clock: self.clock, a, dt: step.dt };
+                    sources::apply(self.state, self.physics, step.level, span, self.diagnostics);
+                }
             }
         }
         let sweeps = self.physics.parameters.step_plan().sweeps();

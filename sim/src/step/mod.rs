@@ -6,6 +6,7 @@
 //! | `uniform_step`, `individual_step` | a step of all levels at once, or of each on its own (subcycling) |
 //! | `level_sweep` | a hydro sweep of a level, with the first-order redo |
 //! | `particles` | drifts and sorts of particles |
+//! | `sources` | what heats and cools the gas |
 //! | `time_step` | the choice of Δt |
 //! | `diagnostics`, `leaf_sums` | what a step reports: counts, ledger, times; sums over the leaves |
 //! | `retry` | when a step is retried in smaller parts |
@@ -18,6 +19,7 @@ mod particles;
 pub(crate) mod physics;
 pub(crate) mod plan;
 pub(crate) mod retry;
+pub(crate) mod sources;
 pub(crate) mod time_step;
 pub(crate) mod uniform_step;
 

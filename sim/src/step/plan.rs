@@ -10,6 +10,8 @@ pub enum Operation {
     Sweep(Direction),
     /// The gravity kick over Δt, from the potential at this time.
     Kick,
+    /// The sources over Δt: they change no momentum and the kick no internal energy, so the order of the two is free.
+    Sources,
 }
 
 /// The order of the axes in a sweep.
@@ -38,9 +40,13 @@ impl Direction {
 #[derive(Clone, Copy, Debug)]
 pub struct StepPlan(&'static [Operation]);
 
-/// Strang splitting, second order in time: xyz(½Δt) G(Δt) zyx(½Δt) (paper, section 2.3).
-const STRANG: StepPlan =
-    StepPlan(&[Operation::Sweep(Direction::Forward), Operation::Kick, Operation::Sweep(Direction::Backward)]);
+/// Strang splitting, second order in time: xyz(½Δt) G(Δt) zyx(½Δt) (paper, section 2.3), with sources beside G.
+const STRANG: StepPlan = StepPlan(&[
+    Operation::Sweep(Direction::Forward),
+    Operation::Kick,
+    Operation::Sources,
+    Operation::Sweep(Direction::Backward),
+]);
 
 impl StepPlan {
     /// The plan of a scheme.
@@ -77,6 +83,7 @@ mod tests {
         let expected = [
             (0.0, Operation::Sweep(Direction::Forward)),
             (0.5, Operation::Kick),
+            (0.5, Operation::Sources),
             (0.5, Operation::Sweep(Direction::Backward)),
         ];
         assert_eq!(plan.operations().collect::<Vec<_>>(), expected);

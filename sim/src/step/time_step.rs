@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::mesh::Key;
 use crate::records::StepLimit;
+use crate::source::SourceLimit;
 use crate::state::State;
 use crate::step::diagnostics::Acceleration;
 use crate::step::physics::Physics;
@@ -66,58 +67,82 @@ pub(crate) struct Choice {
     pub particle_dt: f64,
 }
 
-/// Δt of the root step, and what limited it.
-///
-/// * CFL: Δt of a sweep, a part of the step's, ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary holds beyond
-///   the box;
-/// * acceleration: Δt ≤ `gravity_courant` √(h/g), from the last step's kicks;
-/// * particles: none crosses more than half a cell of its level;
-/// * expansion: Δa/a ≤ `max_delta_a` over the step.
-///
-/// With individual time steps (subcycling) the first three limit the level's own Δt, 2^−ℓ of the root's, which is returned.
+/// What limits a step, and the Δt that it allows.
+struct Proposal {
+    dt: f64,
+    limit: StepLimit,
+}
+
+/// The shortest, the first of equal ones.
+fn shortest(proposals: Vec<Proposal>) -> Option<Proposal> {
+    proposals.into_iter().min_by(|a, b| a.dt.total_cmp(&b.dt))
+}
+
+/// By the gas's signals: Δt of a sweep, a part of the step's, ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary
+/// holds beyond the box. Collective.
+fn by_signals<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Proposal> {
+    let parameters = &physics.parameters;
+    let sweeps = f64::from(parameters.step_plan().sweeps());
+    let mut proposals = Vec::new();
+    for (level, fastest) in fastest_signals(state, physics).into_iter().enumerate() {
+        let steps = parameters.time_steps.per_root_step(level);
+        let dt = |speed: f64| sweeps * steps * parameters.courant * state.cell_width(level) / speed;
+        let level_number = level as u8;
+        if let Some((speed, cell)) = fastest {
+            proposals.push(Proposal { dt: dt(speed), limit: StepLimit::Courant { level: level_number, cell, speed } });
+        }
+        for (face, gas) in parameters.boundary.fixed() {
+            let touches = state.mesh.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
+            let speed = gas.signal_speed(parameters.gamma);
+            if state.exchange.communicator.any(touches) {
+                proposals.push(Proposal { dt: dt(speed), limit: StepLimit::Inflow { level: level_number, speed } });
+            }
+        }
+    }
+    proposals
+}
+
+/// By the last step's kicks: Δt ≤ `gravity_courant` √(h/g).
+fn by_acceleration(found: Option<Acceleration>, gravity_courant: f64) -> Option<Proposal> {
+    let Acceleration { time, level, cell, acceleration } = found?;
+    let limit = StepLimit::Acceleration { level, cell, acceleration };
+    Some(Proposal { dt: gravity_courant * time, limit })
+}
+
+/// By the particles: none crosses more than half a cell of its level. Collective.
+fn by_particles<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Proposal> {
+    let of_level = |(level, speed): (usize, f64)| {
+        let steps = physics.parameters.time_steps.per_root_step(level);
+        let dt = CELLS_CROSSED * steps * state.cell_width(level) / speed;
+        Proposal { dt, limit: StepLimit::Particle { level: level as u8, speed } }
+    };
+    fastest_particles(state).into_iter().enumerate().map(of_level).collect()
+}
+
+/// By the last step's sources, as they say.
+fn by_sources(found: Option<&SourceLimit>) -> Option<Proposal> {
+    let SourceLimit { time, source, level, cell } = found?.clone();
+    Some(Proposal { dt: time, limit: StepLimit::Source { source, level, cell } })
+}
+
+/// Δt of the root step, and what limited it: the shortest proposal; of equal ones expansion (Δa/a ≤ `max_delta_a` over the step), then gas,
+/// particles, sources. With individual time steps (subcycling) all but expansion limit the level's own Δt, 2^−ℓ of the root's,
+/// which is returned. Collective.
 pub(crate) fn choose<T: Real>(
     state: &State<T>,
     physics: &Physics<T>,
     clock: &Clock,
     acceleration: Option<Acceleration>,
+    sources: Option<&SourceLimit>,
 ) -> Choice {
     let parameters = &physics.parameters;
-    let sweeps = f64::from(parameters.step_plan().sweeps());
-    let mut best = (f64::INFINITY, StepLimit::Expansion);
-    if let Some(a) = acceleration {
-        let dt = parameters.gravity_courant * a.time;
-        if dt < best.0 {
-            best = (dt, StepLimit::Acceleration { level: a.level, cell: a.cell, acceleration: a.acceleration });
-        }
-    }
-    for (level, fastest) in fastest_signals(state, physics).into_iter().enumerate() {
-        let steps = parameters.time_steps.per_root_step(level);
-        let dt = |speed: f64| sweeps * steps * parameters.courant * state.cell_width(level) / speed;
-        if let Some((speed, cell)) = fastest.filter(|(speed, _)| dt(*speed) < best.0) {
-            best = (dt(speed), StepLimit::Courant { level: level as u8, cell, speed });
-        }
-        for (face, gas) in parameters.boundary.fixed() {
-            let touches = state.mesh.tables[level].outside.iter().any(|faces| faces >> face & 1 == 1);
-            let speed = gas.signal_speed(parameters.gamma);
-            if state.exchange.communicator.any(touches) && dt(speed) < best.0 {
-                best = (dt(speed), StepLimit::Inflow { level: level as u8, speed });
-            }
-        }
-    }
-    let (gas_dt, _) = best;
-    let mut particle_dt = f64::INFINITY;
-    for (level, speed) in fastest_particles(state).into_iter().enumerate() {
-        let steps = parameters.time_steps.per_root_step(level);
-        let dt = CELLS_CROSSED * steps * state.cell_width(level) / speed;
-        particle_dt = particle_dt.min(dt);
-        if dt < best.0 {
-            best = (dt, StepLimit::Particle { level: level as u8, speed });
-        }
-    }
-    let (matter_dt, limit) = best;
-    let expansion = clock.expansion_limit(parameters.max_delta_a);
-    if expansion <= matter_dt {
-        return Choice { dt: expansion, limit: StepLimit::Expansion, gas_dt, particle_dt };
-    }
-    Choice { dt: matter_dt, limit, gas_dt, particle_dt }
+    let mut gas: Vec<_> = by_acceleration(acceleration, parameters.gravity_courant).into_iter().collect();
+    gas.extend(by_signals(state, physics));
+    let [gas, particles] = [gas, by_particles(state, physics)].map(shortest);
+    let allows = |proposal: &Option<Proposal>| proposal.as_ref().map_or(f64::INFINITY, |proposal| proposal.dt);
+    let (gas_dt, particle_dt) = (allows(&gas), allows(&particles));
+    let expansion = Proposal { dt: clock.expansion_limit(parameters.max_delta_a), limit: StepLimit::Expansion };
+    let proposals = [Some(expansion), gas, particles, by_sources(sources)];
+    let Proposal { dt, limit } = shortest(proposals.into_iter().flatten().collect()).expect("expansion proposes one");
+    Choice { dt, limit, gas_dt, particle_dt }
 }

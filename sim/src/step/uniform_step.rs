@@ -3,12 +3,14 @@
 use crate::clock::{Clock, Interval};
 use crate::error::SimError;
 use crate::records::DevicePart;
+use crate::source::Span;
 use crate::state::State;
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::level_sweep::{Ghosts, sweep_level};
 use crate::step::particles;
 use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
+use crate::step::sources;
 use comove_kernels::gravity_kick::{gravity_kick, max_acceleration};
 use comove_kernels::layout::FIELDS;
 use comove_kernels::{Eos, Real, potential_energy, restrict};
@@ -43,6 +45,13 @@ pub(crate) fn step<T: Real>(
                     solve_and_kick(state, physics, clock, interval, mean_density, diagnostics)?;
                 }
                 particles::drift(state, levels.clone(), 1.0 - passed, diagnostics);
+            }
+            Operation::Sources => {
+                let span = Span { clock, a: interval.a_mid, dt: interval.dt };
+                levels.clone().for_each(|level| sources::apply(state, physics, level, span, diagnostics));
+                if sources::are_there(physics) {
+                    restrict_all(state, physics, diagnostics);
+                }
             }
         }
     }

@@ -240,7 +240,7 @@ fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
         let parameters = RunParameters { max_delta_a: 0.02, ..parameters(time_steps, Precision::Single) };
         let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
         let kinetic = |record: &StepRecord| {
-            let Ledger { entropy_energy, floor_energy, regrid_energy, .. } = record.ledger;
+            let Ledger { entropy_energy, floor_energy, regrid_energy, .. } = &record.ledger;
             (record.a.ln(), record.sums.energy - entropy_energy - floor_energy - regrid_energy)
         };
         let mut before: Option<(f64, f64)> = None;

@@ -11,6 +11,7 @@ mod dark_matter;
 mod dark_matter_forces;
 mod devices;
 mod gravity;
+mod heating;
 mod individual_steps;
 mod isolated_gravity;
 mod ladder;

@@ -58,21 +58,11 @@ template <typename T> struct RunningPeak {
 
     /// The largest of the block; the first of equal ones in layout order.
     __device__ Peak finish(BlockRoom &room) const {
-        double largest = double(square);
-        for (int lane = 16; lane > 0; lane /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, lane));
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) room.reals[threadIdx.x / 32] = largest;
-        __syncthreads();
-        for (int warp = 0; warp < FACE_CELLS / 32; warp++) largest = fmax(largest, room.reals[warp]);
-        const bool has_it = double(square) == largest && largest > 0.0;
-        const uint32_t first = least_of_block(has_it ? cell : NONE, room.numbers);
-        return {sqrt(largest), first == NONE ? 0 : first};
+        uint32_t first;
+        const double largest = largest_of_block(square, cell, room, first);
+        return {sqrt(largest), first};
     }
 };
-
-__device__ inline bool is_leaf(uint8_t leaves, int i, int j, int k) {
-    return leaves >> (i / PATCH + 2 * (j / PATCH) + 4 * (k / PATCH)) & 1;
-}
 
 template <typename T>
 __device__ void gravity_kick(const Level &level, const GhostRequest<T> &request, T *fluid, T scale, double dt,

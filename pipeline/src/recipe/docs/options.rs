@@ -60,6 +60,7 @@ const CRITERIA: &str = include_str!("../api/criteria.rs");
 const INITIAL: &str = include_str!("../../stage/ic.rs");
 const PROFILE: &str = include_str!("../../../../analysis/src/halos/profile.rs");
 const PARAMETERS: &str = include_str!("../../../../sim/src/parameters.rs");
+const HEATING: &str = include_str!("../../../../sim/src/source/heating.rs");
 const BOUNDARY: &str = include_str!("../../../../sim/src/boundary.rs");
 const MAP: &str = include_str!("../../../../analysis/src/map/mod.rs");
 const FINDER: &str = include_str!("../../../../analysis/src/halos/peaks/mod.rs");
@@ -98,6 +99,7 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("ObserveOptions", HOOKS, INSIDE),
     Structure::new("Steering", include_str!("../../../../sim/src/steering.rs"), default_of::<comove_sim::Steering>),
     Structure::new("RunParameters", PARAMETERS, default_of::<RunParameters>),
+    Structure::new("Heating", HEATING, INSIDE),
     Structure::new("FixedGas", BOUNDARY, INSIDE),
     Structure::new("LohnerOptions", CRITERIA, default_of::<criteria::LohnerOptions>),
     Structure::new("BoxOptions", CRITERIA, INSIDE),

@@ -148,13 +148,27 @@ const UNITS: &[(&str, &MembersByUnit)] = &[
     (
         "Ledger",
         &[
-            ("code energy", &["gravity_work", "entropy_energy", "floor_energy", "regrid_energy"]),
+            ("code energy", &["gravity_work", "sources", "entropy_energy", "floor_energy", "regrid_energy"]),
             ("code mass", &["floor_mass"]),
         ],
     ),
     (
         "Timing",
-        &[("s", &["save", "hydro", "poisson", "kick", "particles", "correction", "time_step", "regrid", "records"])],
+        &[(
+            "s",
+            &[
+                "save",
+                "hydro",
+                "poisson",
+                "kick",
+                "sources",
+                "particles",
+                "correction",
+                "time_step",
+                "regrid",
+                "records",
+            ],
+        )],
     ),
     ("RanksRecord", &[("", &["imbalance", "sweep_imbalance", "costs"])]),
     ("Traffic", &[("byte", &["bytes"]), ("s", &["seconds", "exchanging", "waiting"])]),

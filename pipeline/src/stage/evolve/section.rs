@@ -105,6 +105,9 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
         ("cell updates per second", shown(per_second)),
         ("memory per cell in bytes", format!("{:.1}", summary.bytes_per_cell)),
     ];
+    let sources: Vec<(String, String)> =
+        ledger.sources.iter().map(|(name, energy)| (format!("energy from {name}"), of_kinetic(*energy))).collect();
+    let sources = sources.iter().map(|(name, energy)| (name.as_str(), energy.clone()));
     let velocities = velocities.iter().map(|(name, speed)| (name.as_str(), readable(*speed)));
     let gas = [
         ("relative drift of the gas's mass", readable(summary.mass_drift)),
@@ -123,7 +126,7 @@ fn totals(summary: &RunSummary, tally: Option<&Tally>, coordinates: Coordinates)
     let raised = tally
         .filter(|tally| tally.raised > 0)
         .map(|tally| ("steps in which max_cells raised the finest thresholds", tally.raised.to_string()));
-    let rows = run.into_iter().chain(velocities).chain(gas).chain(device).chain(raised);
+    let rows = run.into_iter().chain(velocities).chain(gas).chain(sources).chain(device).chain(raised);
     rows.map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
