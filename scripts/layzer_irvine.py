@@ -21,6 +21,7 @@ def energies(records):
             return
         ledger, potential = record["ledger"], record["potential"]
         added = sum(ledger[name] for name in ("entropy_energy", "floor_energy", "regrid_energy"))
+        added += sum(ledger.get("sources", {}).values())
         # records before version 2 have the gas alone in their sums
         of_particles = 0.0 if record.get("version", 0) >= 2 else record["dark_matter"]["kinetic"]
         now = math.log(record["a"]), record["sums"]["energy"] - added + of_particles

@@ -7,7 +7,7 @@
 //! | `parallel` | ranks that compute one run together: owners, ghost exchange, load balance |
 //! | `state` | mesh, gas, gravity and exchange together; memory, moves to another tree, copies to go back to |
 //! | `refinement` | criteria, and the tree that follows |
-//! | `source` | what heats and cools the gas in a cell, one file a source |
+//! | `source` | pointwise sources of internal energy, one file each |
 //! | `step` | the time step: plan, sweeps, kicks, choice of Δt, diagnostics |
 //! | `io` | snapshots, and files that are complete or absent |
 //! | `run` | start, step, side branches, checkpoints; the calls that ranks make together |

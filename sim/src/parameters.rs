@@ -281,6 +281,8 @@ pub struct StartFacts {
     pub particles: Option<u64>,
     /// Ratio of specific heats that the gas was made with.
     pub gamma: f64,
+    /// Mean molecular weight of its temperatures; `None` where that is not known yet.
+    pub mean_molecular_weight: Option<f64>,
     /// Box lengths along x, y, z, code length.
     pub box_lengths: [f64; 3],
     /// Root cells along x, y, z.
@@ -423,8 +425,15 @@ impl RunParameters {
         let names: Vec<&str> = self.scalars.names().collect();
         let fits = start.gas || names.is_empty();
         SimError::require("scalars", &names.join(", "), fits, "need gas, and the run has none; remove scalars")?;
-        let fits = start.gas || self.heating.is_none();
-        SimError::require("heating", &"on", fits, "needs gas, and the run has none; remove heating")?;
+        if let Some(heating) = self.heating {
+            SimError::require(
+                "heating.rate",
+                &heating.rate,
+                start.gas,
+                "needs gas, and the run has none; remove heating",
+            )?;
+            start.mean_molecular_weight.map_or(Ok(()), |weight| heating.check_weight(weight))?;
+        }
         for criterion in &self.refine {
             criterion.check_species(start.gas, start.particles != Some(0))?;
             criterion.check_places(start.box_lengths, self.boundary.periodic())?;

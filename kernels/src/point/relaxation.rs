@@ -3,7 +3,7 @@
 use crate::point::source::PointSource;
 use crate::real::Real;
 
-/// What relaxation towards one specific energy does in a time: u' = u − `loss` u + `gain`.
+/// Relaxation towards one specific energy over a time: u' = u − `loss` u + `gain`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Relaxation<T> {

@@ -2,7 +2,7 @@
 #pragma once
 #include "point/dual_energy.cuh"
 
-/// Lets a source act on a cell. The part of the larger one of its internal energies before and after that it changes.
+/// Applies a source to a cell. The relative change, of the larger internal energy before and after.
 template <typename T, typename S> INLINE T act(T (&u)[6], const S &source, const Eos<T> &eos) {
     const T gamma_1 = eos.gamma - T(1.0);
     const T density_power = power<Exact>(u[0], gamma_1);

@@ -17,7 +17,7 @@ pub trait PointSource<T: Real>: Copy + Send + Sync {
     fn change(&self, density: T, internal: T) -> T;
 }
 
-/// A cell after a source has acted, and by which part of the larger one of its internal energies before and after that is.
+/// A cell after a source has acted, and the relative change, of the larger internal energy before and after.
 #[inline(always)]
 pub(crate) fn after<T: Real, S: PointSource<T>>(u: &Cell<T>, source: &S, eos: &Eos<T>) -> (Cell<T>, T) {
     let gamma_1 = eos.gamma - T::one();

@@ -106,14 +106,16 @@ impl Recorded {
             let chosen = record.dt * f64::from(1u32 << record.ladder.retries.min(31));
             let gas = record.gas_dt.map_or(f64::INFINITY, |gas| length * gas / chosen);
             let step = match &record.limit {
-                StepLimit::Expansion | StepLimit::Steered => gas,
+                StepLimit::Expansion | StepLimit::Source { .. } | StepLimit::Steered => gas,
                 // older records have no `gas_dt`
                 _ => gas.min(length),
             };
             State { fractions: record.volume_fractions.clone(), step }
         };
         let states = records.iter().zip(lengths).map(state).collect();
-        let is_set_by_matter = |record: &Record| !matches!(record.limit, StepLimit::Expansion | StepLimit::Steered);
+        let is_set_by_matter = |record: &Record| {
+            !matches!(record.limit, StepLimit::Expansion | StepLimit::Source { .. } | StepLimit::Steered)
+        };
         let tells_step = records.last().is_some_and(|last| last.dark_matter.is_none() || is_set_by_matter(last));
         Some(Self { start: places[0] - first, mesh, places, states, tells_step })
     }

@@ -16,6 +16,7 @@ use crate::parallel::remote_groups::RemoteGroups;
 use comove_kernels::LevelTopology;
 use comove_kernels::layout::GROUP;
 use comove_kernels::messages::{MessageSizes, Piece, Pieces};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Cells of a level that mass may be from the group that its particle was sorted to: two at half a cell a step, and as many
@@ -51,31 +52,29 @@ impl Deposits {
     /// Of a rank with these groups, without slots as yet: collective.
     pub(crate) fn of(communicator: &Communicator, owners: &Owners, own: &Octree, known: &RemoteGroups) -> Self {
         let (rank, levels) = (communicator.rank(), own.level_count());
-        let mut send: Vec<Boxes> = vec![Vec::new(); levels];
-        // the finer level's groups that are own, or hold own ones, and have other ranks' groups around their parents
-        let mut finer: FxHashSet<Key> = FxHashSet::default();
-        for level in (0..levels).rev() {
-            let mut list: Vec<Reading> = Vec::new();
-            let mut near = |key: Key, width: i64| {
+        let finer = holders(known, levels);
+        let of_level = |level: usize| {
+            let near = |&key: &Key, width: i64| {
+                let mut found: Vec<Reading> = Vec::new();
                 boxes(own, level, key, width, |key, cells| {
-                    list.extend(known.find(key).map(|r| reading(r, key, cells)))
+                    found.extend(known.find(key).map(|owner| reading(owner, key, cells)));
                 });
+                found
             };
-            known.near(level).iter().for_each(|&key| near(key, WIDTH));
-            if let Some(coarser) = level.checked_sub(1) {
-                known.near(coarser).iter().for_each(|&key| near(key, 2 * WIDTH));
-            }
-            let mut whose: FxHashMap<Key, usize> = FxHashMap::default();
-            for &key in &finer {
+            let around = |&key: &Key| {
+                let mut found: Vec<Reading> = Vec::new();
                 boxes(own, level, key, WIDTH / 2, |key, cells| {
-                    let owner = *whose.entry(key).or_insert_with(|| owners.of(key));
-                    list.extend((owner != rank).then(|| reading(owner as u32, key, cells)));
+                    let owner = owners.of(key);
+                    found.extend((owner != rank).then(|| reading(owner as u32, key, cells)));
                 });
-            }
-            // a group that no rank is told of has own groups alone around its parent, so nothing that it reaches is another's
-            finer = finer.iter().filter_map(Key::parent).chain(known.near(level).iter().copied()).collect();
-            send[level] = merged(level, list);
-        }
+                found
+            };
+            let coarser = level.checked_sub(1).map_or(&[][..], |coarser| known.near(coarser));
+            let list = known.near(level).par_iter().flat_map_iter(|key| near(key, WIDTH));
+            let list = list.chain(coarser.par_iter().flat_map_iter(|key| near(key, 2 * WIDTH)));
+            merged(level, list.chain(finer[level].par_iter().flat_map_iter(around)).collect())
+        };
+        let send: Vec<Boxes> = (0..levels).into_par_iter().map(of_level).collect();
         let receive = tell(communicator, &send);
         Self { send, receive, ..Self::default() }
     }
@@ -122,7 +121,7 @@ impl Deposits {
                 },
             }
         };
-        self.links = (0..self.send.len()).map(of_level).collect();
+        self.links = (0..self.send.len()).into_par_iter().map(of_level).collect();
     }
 
     /// Raises the bytes of messages to those of the deposits.
@@ -136,6 +135,20 @@ impl Deposits {
     pub(super) fn links(&self, level: usize) -> &DepositLinks {
         &self.links[level]
     }
+}
+
+/// By level: groups of the next finer one that are own, or hold own ones, and have other ranks' groups around their parents. A group
+/// that no rank is told of has own groups alone around its parent, so nothing that it reaches is another's.
+fn holders(known: &RemoteGroups, levels: usize) -> Vec<Vec<Key>> {
+    let mut holders = vec![Vec::new(); levels];
+    for level in (1..levels).rev() {
+        let mut finer: Vec<Key> = holders[level].iter().filter_map(Key::parent).collect();
+        finer.extend_from_slice(known.near(level));
+        finer.sort_unstable();
+        finer.dedup();
+        holders[level - 1] = finer;
+    }
+    holders
 }
 
 /// Calls `each` with the groups of a level within [`REACH`] of another group, whose width is so many cells of that level, and

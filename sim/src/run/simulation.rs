@@ -304,6 +304,7 @@ fn check(header: &SnapshotHeader, tree: &Octree, p: &RunParameters) -> Result<()
         gas: header.fields.has_gas(),
         particles: Some(header.dark_matter.map_or(0, |dark_matter| dark_matter.particles)),
         gamma: header.gamma,
+        mean_molecular_weight: Some(header.mean_molecular_weight),
         box_lengths: header.box_lengths(tree),
         root_cells: tree.cells(0),
         levels: tree.level_count(),

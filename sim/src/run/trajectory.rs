@@ -18,6 +18,7 @@ use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
 use crate::run::scatter::scatter;
 use crate::run::start_scalars::StartScalars;
+use crate::source::{Source, SourceLimit};
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
@@ -213,8 +214,11 @@ impl<T: Real> Run<T> {
     /// The next step of a run that is not steered.
     fn choose_freely(&mut self) -> Choice {
         let Self { state, physics, clock, restart, .. } = self;
-        let choice = time_step::choose(state, physics, clock, restart.acceleration, restart.source_limit.as_ref());
-        if restart.source_limit.is_some() || !sources::are_there(physics) {
+        // of a snapshot it may be that of a run with other sources
+        let has_it = |limit: &&SourceLimit| Source::of(&physics.parameters).any(|source| source == limit.source);
+        let known = restart.source_limit.as_ref().filter(has_it);
+        let choice = time_step::choose(state, physics, clock, restart.acceleration, known);
+        if known.is_some() || !sources::any(physics) {
             return choice;
         }
         let first = sources::first_limit(state, physics, clock, choice.dt);

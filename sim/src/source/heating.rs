@@ -2,7 +2,7 @@
 
 use super::Span;
 use crate::clock::Clock;
-use crate::constants::{COMPTON_PER_K4_S, VELOCITY_KM_S};
+use crate::constants::COMPTON_PER_K4_S;
 use crate::error::SimError;
 use crate::parameters::Coordinates;
 use crate::units::Units;
@@ -13,46 +13,55 @@ use serde::{Deserialize, Serialize};
 /// Mass fraction of hydrogen; the rest is helium.
 const HYDROGEN: f64 = 0.76;
 
+/// Specific internal energies that are compared hold for mean molecular weights that agree within this part.
+const WEIGHT_TOLERANCE: f64 = 0.01;
+
 /// Heating and cooling of the gas at rates that are the same everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Heating {
-    /// Whether free electrons exchange heat with the cosmic microwave background (Compton cooling).
-    pub compton: bool,
-    /// Fraction of hydrogen and helium that is ionised, 1 by default.
-    pub ionized_fraction: f64,
-    /// Heat in erg/g/s; in non-comoving coordinates in code units.
+    /// Fraction of hydrogen and helium that is ionised, the same in space and time; its free electrons exchange heat with the cosmic
+    /// microwave background (Compton cooling), in comoving coordinates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ionized_fraction: Option<f64>,
+    /// Heating rate in erg/g/s; in non-comoving coordinates in code units.
     pub rate: f64,
-}
-
-impl Default for Heating {
-    fn default() -> Self {
-        Self { compton: false, ionized_fraction: 1.0, rate: 0.0 }
-    }
 }
 
 impl Heating {
     /// # Errors
     /// [`SimError::Parameter`] for numbers that cannot be.
     pub(crate) fn check(&self, coordinates: Coordinates) -> Result<(), SimError> {
-        let Self { compton, ionized_fraction, rate } = *self;
-        let check = |value: String, good, reason: &str| SimError::require("heating", &value, good, reason.to_owned());
-        let fits = (0.0..=1.0).contains(&ionized_fraction);
-        check(format!("ionized_fraction: {ionized_fraction}"), fits, "must lie in [0, 1]")?;
-        let fits = rate >= 0.0 && rate.is_finite();
-        check(format!("rate: {rate}"), fits, "must be 0 or positive, in erg/g/s")?;
-        let fits = !compton || coordinates == Coordinates::Comoving;
-        check("compton: true".into(), fits, "needs comoving coordinates: the background's temperature follows from z")?;
-        let acts = compton && ionized_fraction > 0.0 || rate > 0.0;
-        check(format!("{self:?}"), acts, "does nothing: set compton: true or rate, or leave heating out")
+        let fits = self.rate >= 0.0 && self.rate.is_finite();
+        SimError::require("heating.rate", &self.rate, fits, "must be 0 or positive")?;
+        if let Some(fraction) = self.ionized_fraction {
+            let check = |good, reason: &str| SimError::require("heating.ionized_fraction", &fraction, good, reason);
+            check(fraction > 0.0 && fraction <= 1.0, "must lie in (0, 1]; without Compton cooling leave it out")?;
+            let comoving = coordinates == Coordinates::Comoving;
+            check(comoving, "Compton cooling needs comoving coordinates; remove it")?;
+        }
+        let acts = self.ionized_fraction.is_some() || self.rate > 0.0;
+        SimError::require(
+            "heating.rate",
+            &self.rate,
+            acts,
+            "has no effect; set it or ionized_fraction, or remove heating",
+        )
     }
 
-    /// Free electrons for each particle of the gas, and the gas's mean molecular weight.
-    fn composition(&self) -> (f64, f64) {
-        let helium = (1.0 - HYDROGEN) / 4.0;
-        let electrons = self.ionized_fraction * (HYDROGEN + 2.0 * helium);
-        let particles = HYDROGEN + helium + electrons;
-        (electrons / particles, 1.0 / particles)
+    /// Checks the mean molecular weight that temperatures of the starting state are meant with.
+    ///
+    /// # Errors
+    /// [`SimError::Parameter`] where it is not that of the ionised fraction.
+    pub(crate) fn check_weight(&self, of_start: f64) -> Result<(), SimError> {
+        let Some(fraction) = self.ionized_fraction else { return Ok(()) };
+        let (_, weight) = composition(fraction);
+        let fits = (of_start / weight - 1.0).abs() <= WEIGHT_TOLERANCE;
+        let reason = format!(
+            "gas has a mean molecular weight of {weight:.3} with it, and the initial state {of_start}; set \
+             mean_molecular_weight: {weight:.3} there"
+        );
+        SimError::require("heating.ionized_fraction", &fraction, fits, reason)
     }
 
     /// Compton cooling: part of the difference to the background's temperature that is lost in a code time, and the specific
@@ -60,9 +69,9 @@ impl Heating {
     ///
     /// du/dt = −8 σ_T a_r T⁴/(3 m_e c) n_e/n (u − u_T) for γ = 5/3 (Weymann 1965; Seager, Sasselov & Scott 1999).
     fn compton(&self, clock: &Clock, a: f64) -> Option<(f64, f64)> {
-        let cosmology = clock.cosmology().filter(|_| self.compton)?;
+        let cosmology = clock.cosmology()?;
         let units = Units::new(Some(*cosmology));
-        let (electrons, weight) = self.composition();
+        let (electrons, weight) = composition(self.ionized_fraction?);
         let background = cosmology.t_cmb_k / a;
         let rate = COMPTON_PER_K4_S * electrons * background.powi(4);
         Some((rate * units.time_s(a), 1.5 * background / units.temperature_k(a, weight)))
@@ -70,16 +79,18 @@ impl Heating {
 
     /// The heating rate in code units.
     fn code_rate(&self, clock: &Clock, a: f64) -> f64 {
-        let Some(cosmology) = clock.cosmology() else { return self.rate };
-        let velocity_cm_s = VELOCITY_KM_S * 1e5 / a;
-        self.rate * Units::new(Some(*cosmology)).time_s(a) / (velocity_cm_s * velocity_cm_s)
+        let units = Units::new(clock.cosmology().copied());
+        match clock.cosmology() {
+            Some(_) => self.rate * units.time_s(a) / (units.velocity_km_s(a) * 1e5).powi(2),
+            None => self.rate,
+        }
     }
 
     /// The exact solution of du/dt = −k (u − u_T) + h over a span, with k, u_T and h of its middle.
     pub(super) fn over<T: Real>(self, Span { clock, a, dt }: Span<'_>) -> Relaxation<T> {
         let heat = self.code_rate(clock, a) * dt;
         let (loss, gain) = match self.compton(clock, a) {
-            Some((rate, equilibrium)) if rate > 0.0 => {
+            Some((rate, equilibrium)) if rate * dt > 0.0 => {
                 let loss = -f64::exp_m1(-rate * dt);
                 (loss, loss * (equilibrium + heat / (rate * dt)))
             }
@@ -87,6 +98,14 @@ impl Heating {
         };
         Relaxation { loss: T::from_f64(loss), gain: T::from_f64(gain) }
     }
+}
+
+/// Free electrons for each particle of the gas, and its mean molecular weight.
+fn composition(ionized_fraction: f64) -> (f64, f64) {
+    let helium = (1.0 - HYDROGEN) / 4.0;
+    let electrons = ionized_fraction * (HYDROGEN + 2.0 * helium);
+    let particles = HYDROGEN + helium + electrons;
+    (electrons / particles, 1.0 / particles)
 }
 
 #[cfg(test)]
@@ -98,9 +117,9 @@ mod tests {
     #[test]
     fn compton_cooling_time() {
         let clock = Clock::new(0.1, 0.0, Some(Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0)));
-        let heating = Heating { compton: true, ..Heating::default() };
+        let heating = Heating { ionized_fraction: Some(1.0), ..Heating::default() };
         let units = Units::new(clock.cosmology().copied());
-        let (electrons, weight) = heating.composition();
+        let (electrons, weight) = composition(1.0);
         assert!((weight - 0.588).abs() < 1e-3 && (electrons - 0.518).abs() < 1e-3);
         let (rate, equilibrium) = heating.compton(&clock, 0.1).unwrap();
         let years = units.time_s(0.1) / rate / 3.155_76e7 * electrons;
@@ -112,7 +131,7 @@ mod tests {
     #[test]
     fn limits_of_the_solution() {
         let clock = Clock::new(0.05, 0.0, Some(Cosmology::flat(0.7, 0.3, 0.045, 0.9, 1.0)));
-        let heating = Heating { compton: true, rate: 1e-4, ..Heating::default() };
+        let heating = Heating { ionized_fraction: Some(1.0), rate: 1e-4 };
         let (rate, equilibrium) = heating.compton(&clock, 0.05).unwrap();
         let heat = heating.code_rate(&clock, 0.05);
         let at = |dt: f64| heating.over::<f64>(Span { clock: &clock, a: 0.05, dt });
@@ -121,7 +140,10 @@ mod tests {
         let short = at(1e-9 / rate);
         assert!((short.loss / 1e-9 - 1.0).abs() < 1e-8);
         assert!((short.gain / (1e-9 * (equilibrium + heat / rate)) - 1.0).abs() < 1e-8);
-        let without = Heating { compton: false, ..heating }.over::<f64>(Span { clock: &clock, a: 0.05, dt: 0.1 });
+        let without =
+            Heating { ionized_fraction: None, ..heating }.over::<f64>(Span { clock: &clock, a: 0.05, dt: 0.1 });
         assert_eq!((without.loss, without.gain), (0.0, 0.1 * heat));
+        let still = at(0.0);
+        assert_eq!((still.loss, still.gain), (0.0, 0.0));
     }
 }

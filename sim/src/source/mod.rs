@@ -1,5 +1,5 @@
-//! Sources of the gas's internal energy: what happens in a cell by itself. A step applies each to a level, from [`Source::of`] on; its
-//! energy has a row in the ledger, and what it changes most limits the next Δt.
+//! Pointwise sources of internal energy, one file each. Every step applies them level by level; their energy is in the ledger, and
+//! the largest relative change limits the next Δt.
 
 pub mod heating;
 
@@ -10,20 +10,21 @@ use comove_kernels::{Buffer, Deferred, Device, Eos, LevelTopology, Real};
 use heating::Heating;
 use serde::{Deserialize, Serialize};
 
-/// The part of a cell's internal energy that a source may change in a step of its level.
+/// The relative change of a cell's internal energy that a step of its level aims at.
 const LARGEST_CHANGE: f64 = 0.3;
 
 /// A source of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// Compton cooling and a constant heating rate.
     Heating(Heating),
 }
 
-/// When a source acts.
+/// Clock, midpoint and length of a source's action.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
-    /// Of the run.
+    /// The clock of the run.
     pub(crate) clock: &'a Clock,
     /// Scale factor in the middle.
     pub(crate) a: f64,
@@ -37,14 +38,14 @@ impl Source {
         parameters.heating.map(Self::Heating).into_iter()
     }
 
-    /// Its option in a recipe, and its row in the ledger.
+    /// The option in a recipe, and the key in the ledger.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Heating(_) => "heating",
         }
     }
 
-    /// Acts on the gas of a level.
+    /// Applies the source to the gas of a level.
     pub(crate) fn apply<T: Real>(
         self,
         device: &Device,
@@ -59,22 +60,22 @@ impl Source {
     }
 }
 
-/// What limits the step after one in which sources have acted.
+/// The limit of the next Δt from a step's sources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SourceLimit {
     /// Δt of the root step, code time.
     pub(crate) time: f64,
-    /// The source.
-    pub(crate) source: String,
+    /// The source. The limit holds as long as the run has it.
+    pub(crate) source: Source,
     /// Level of the cell.
     pub(crate) level: u8,
     /// The cell on the level's lattice.
     pub(crate) cell: [usize; 3],
 }
 
-/// The Δt in which a source changes no cell by more than it may.
+/// Δt for a relative change of [`LARGEST_CHANGE`].
 ///
-/// * `part`: that it has changed in `dt`
-pub(crate) fn time_limit(dt: f64, part: f64) -> f64 {
-    LARGEST_CHANGE * dt / part
+/// * `relative_change`: over `dt`
+pub(crate) fn time_limit(dt: f64, relative_change: f64) -> f64 {
+    LARGEST_CHANGE * dt / relative_change
 }

@@ -47,9 +47,9 @@ pub enum Pending {
     Correction(Deferred<(u32, GroupReport)>),
     /// A kick of gas.
     Kick(Deferred<KickReport>),
-    /// A source that has acted on the gas.
+    /// An applied source.
     Source {
-        /// Which.
+        /// The source.
         source: Source,
         /// Δt, code time.
         dt: f64,
@@ -101,7 +101,7 @@ pub struct StepDiagnostics {
     gravity_work: ExactSum,
     /// Energy from each source.
     sources: Vec<(Source, ExactSum)>,
-    /// What limits the next step, and the operation that found it.
+    /// The sources' limit of the next Δt, and the operation that found it.
     source_limit: Option<(SourceLimit, u64)>,
     /// Scale factor of the potential whose energy is summed.
     potential_at: Option<f64>,
@@ -302,7 +302,7 @@ impl StepDiagnostics {
         self.see_accelerations(state, level, kicks.iter().map(|kick| kick.peak));
     }
 
-    /// Adds what a source did on one level in a time.
+    /// Adds energy and limit of a source on one level.
     fn add_source<T: Real>(
         &mut self,
         state: &State<T>,
@@ -317,16 +317,16 @@ impl StepDiagnostics {
         });
         reports.iter().for_each(|done| self.sources[row].1.add(done.energy * volume));
         for (group, done) in reports.iter().enumerate() {
-            let time = time_limit(dt, done.part) * self.time_steps.per_root_step(level);
+            let time = time_limit(dt, done.relative_change) * self.time_steps.per_root_step(level);
             if time < self.source_limit.as_ref().map_or(f64::INFINITY, |(limit, _)| limit.time) {
                 let cell = state.mesh.locate(level, group, done.cell as usize);
-                let limit = SourceLimit { time, source: source.name().into(), level: level as u8, cell };
+                let limit = SourceLimit { time, source, level: level as u8, cell };
                 self.source_limit = Some((limit, self.operations));
             }
         }
     }
 
-    /// What the sources allow the next step.
+    /// The sources' limit of the next Δt.
     pub(crate) fn source_limit(&self) -> Option<SourceLimit> {
         self.source_limit.as_ref().map(|(limit, _)| limit.clone())
     }

@@ -6,7 +6,7 @@
 //! | `uniform_step`, `individual_step` | a step of all levels at once, or of each on its own (subcycling) |
 //! | `level_sweep` | a hydro sweep of a level, with the first-order redo |
 //! | `particles` | drifts and sorts of particles |
-//! | `sources` | what heats and cools the gas |
+//! | `sources` | sources of internal energy |
 //! | `time_step` | the choice of Δt |
 //! | `diagnostics`, `leaf_sums` | what a step reports: counts, ledger, times; sums over the leaves |
 //! | `retry` | when a step is retried in smaller parts |

@@ -1,4 +1,4 @@
-//! What the sources do to the gas in a step, and what they allow the first one.
+//! Sources in a step, and the limit that they set to a first one.
 
 use crate::clock::Clock;
 use crate::records::DevicePart;
@@ -8,15 +8,15 @@ use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::physics::Physics;
 use comove_kernels::Real;
 
-/// A Δt that a search changes by a smaller part is found.
-const FOUND: f64 = 0.9;
+/// The search for a limit ends when Δt shrinks by less than 10%.
+const CONVERGED: f64 = 0.9;
 
 /// Whether the run has sources.
-pub(crate) fn are_there<T>(physics: &Physics<T>) -> bool {
+pub(crate) fn any<T>(physics: &Physics<T>) -> bool {
     Source::of(&physics.parameters).next().is_some()
 }
 
-/// Lets the sources act on one level's gas.
+/// Applies the sources to one level's gas.
 pub(super) fn apply<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
@@ -33,9 +33,9 @@ pub(super) fn apply<T: Real>(
     }
 }
 
-/// What the sources allow a step before which none has acted, by trial on a copy of the gas: collective.
+/// The limit of a step before which no source has acted, by trial in the gas's second pool: collective.
 ///
-/// * `dt`: of the root step, as all else allows it
+/// * `dt`: Δt of the root step by all other limits
 pub(crate) fn first_limit<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
@@ -46,19 +46,19 @@ pub(crate) fn first_limit<T: Real>(
         let mut trial = StepDiagnostics::new(physics.parameters.time_steps);
         let a = clock.scale_factor_after(0.5 * dt);
         for level in 0..state.level_count() {
-            state.copy_to_next(level);
             let State { device, mesh, gas: Some(gas), .. } = state else { return None };
-            let dt = dt / physics.parameters.time_steps.per_root_step(level);
+            let tables = &mesh.tables[level];
+            gas.copy_to_next(device, &tables.slots);
+            let span = Span { clock, a, dt: dt / physics.parameters.time_steps.per_root_step(level) };
             for source in Source::of(&physics.parameters) {
-                let span = Span { clock, a, dt };
-                let reports = source.apply(device, &mesh.tables[level], &mut gas.next, &physics.eos, span);
-                trial.defer(level, Pending::Source { source, dt, reports });
+                let reports = source.apply(device, tables, &mut gas.next, &physics.eos, span);
+                trial.defer(level, Pending::Source { source, dt: span.dt, reports });
             }
         }
         trial.collect(state);
         trial.reduce(&state.exchange.communicator);
         match trial.source_limit() {
-            Some(limit) if limit.time < FOUND * dt => dt = limit.time,
+            Some(limit) if limit.time < CONVERGED * dt => dt = limit.time,
             found => return found,
         }
     }

@@ -67,7 +67,7 @@ pub(crate) struct Choice {
     pub particle_dt: f64,
 }
 
-/// What limits a step, and the Δt that it allows.
+/// A limit and its Δt.
 struct Proposal {
     dt: f64,
     limit: StepLimit,
@@ -75,7 +75,7 @@ struct Proposal {
 
 /// The shortest, the first of equal ones.
 fn shortest(proposals: Vec<Proposal>) -> Option<Proposal> {
-    proposals.into_iter().min_by(|a, b| a.dt.total_cmp(&b.dt))
+    proposals.into_iter().filter(|proposal| !proposal.dt.is_nan()).min_by(|a, b| a.dt.total_cmp(&b.dt))
 }
 
 /// By the gas's signals: Δt of a sweep, a part of the step's, ≤ `courant` h/(|v| + c_s) on every level, also for gas that a boundary
@@ -119,10 +119,10 @@ fn by_particles<T: Real>(state: &State<T>, physics: &Physics<T>) -> Vec<Proposal
     fastest_particles(state).into_iter().enumerate().map(of_level).collect()
 }
 
-/// By the last step's sources, as they say.
+/// By the last step's sources, or a trial of them.
 fn by_sources(found: Option<&SourceLimit>) -> Option<Proposal> {
     let SourceLimit { time, source, level, cell } = found?.clone();
-    Some(Proposal { dt: time, limit: StepLimit::Source { source, level, cell } })
+    Some(Proposal { dt: time, limit: StepLimit::Source { source: source.name().into(), level, cell } })
 }
 
 /// Δt of the root step, and what limited it: the shortest proposal; of equal ones expansion (Δa/a ≤ `max_delta_a` over the step), then gas,

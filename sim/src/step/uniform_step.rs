@@ -49,7 +49,7 @@ pub(crate) fn step<T: Real>(
             Operation::Sources => {
                 let span = Span { clock, a: interval.a_mid, dt: interval.dt };
                 levels.clone().for_each(|level| sources::apply(state, physics, level, span, diagnostics));
-                if sources::are_there(physics) {
+                if physics.parameters.gravity || sources::any(physics) {
                     restrict_all(state, physics, diagnostics);
                 }
             }
@@ -75,7 +75,6 @@ fn solve_and_kick<T: Real>(
     sum_potential(state, interval.a_mid, mean_density, diagnostics);
     diagnostics.record_time(DevicePart::Poisson, started, state.device.now());
     kick(state, physics, interval.dt, diagnostics);
-    restrict_all(state, physics, diagnostics);
     Ok(())
 }
 

@@ -62,8 +62,8 @@ impl<T: Real, S: PointSource<T>> Kernel for GroupSource<'_, T, S> {
                 }
                 if leaf[i] != NONE {
                     report.energy += after[ENERGY].as_f64() - before[ENERGY].as_f64();
-                    if part.as_f64() > report.part {
-                        (report.part, report.cell) = (part.as_f64(), leaf[i]);
+                    if part.as_f64() > report.relative_change {
+                        (report.relative_change, report.cell) = (part.as_f64(), leaf[i]);
                     }
                 }
             }

@@ -3,7 +3,7 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(all(test, feature = "cuda"))]
+#[cfg(test)]
 mod tests;
 
 use crate::device::Device;
@@ -18,7 +18,7 @@ pub use crate::point::relaxation::Relaxation;
 pub use crate::point::source::PointSource;
 use crate::real::Real;
 
-/// What a source did to a group's leaf cells.
+/// The effect of a source on a group's leaf cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct SourceReport {
@@ -26,13 +26,13 @@ pub struct SourceReport {
     pub report: GroupReport,
     /// Energy per volume that the source brought, summed over the cells.
     pub energy: f64,
-    /// The largest part of a cell's internal energy that changed, of the energy before or after, whichever is more.
-    pub part: f64,
-    /// The cell in which that was, the first of equal ones: offset in the group ([`crate::layout::cell`]).
+    /// The largest relative change of a cell's internal energy, of the larger of its values before and after.
+    pub relative_change: f64,
+    /// The cell with that change, the first of equal ones: offset in the group ([`crate::layout::cell`]).
     pub cell: u32,
 }
 
-/// Lets a source act on every group of a level in place. What falls below a floor is raised to it.
+/// Applies a source to every group of a level in place. What falls below a floor is raised to it.
 ///
 /// - `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`.
 ///

@@ -7,7 +7,7 @@
 struct SourceReport {
     GroupReport report;
     double energy;
-    double part;
+    double relative_change;
     uint32_t cell;
     uint32_t padding; // by name, so that nothing goes to the host that was never written
 };
@@ -42,7 +42,7 @@ __device__ void apply_source(const Level &level, T *fluid, const Eos<T> &eos, So
     SourceReport report = {};
     sum_bookings(booking, room, report.report);
     report.energy = sum_of_block(energy, room.reals);
-    report.part = largest_of_block(part, where, room, report.cell);
+    report.relative_change = largest_of_block(part, where, room, report.cell);
     if (threadIdx.x == 0) reports[group] = report;
 }
 
