@@ -8,9 +8,6 @@ pub(crate) const BOLTZMANN: f64 = 1.380_649e-16;
 pub(crate) const HYDROGEN_G: f64 = 1.673_557_5e-24;
 /// Newton's constant in cm³/g/s².
 pub(crate) const NEWTON: f64 = 6.674_3e-8;
-/// The rate of Compton cooling for n_e/n = 1 over T⁴ of the background, 8 σ_T a_r/(3 m_e c), in 1/K⁴/s.
-pub(crate) const COMPTON_PER_K4_S: f64 =
-    8.0 * 6.652_458_7e-25 * 7.565_733e-15 / (3.0 * 9.109_383_7e-28 * 2.997_924_58e10);
 /// The code velocity unit in km/s.
 pub const VELOCITY_KM_S: f64 = 100.0;
 /// Seconds of a gigayear (Julian years).

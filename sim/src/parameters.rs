@@ -4,6 +4,7 @@ use crate::boundary::{Boundaries, GravityBoundary};
 use crate::error::SimError;
 use crate::gas::fields::FieldSet;
 use crate::refinement::criterion::Criterion;
+use crate::source::Source;
 use crate::source::heating::Heating;
 use crate::step::plan::StepPlan;
 use comove_kernels::layout::PATCH;
@@ -349,6 +350,11 @@ impl RunParameters {
         StepPlan::of(self.scheme)
     }
 
+    /// The sources, in the order in which they act.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Source> + use<> {
+        self.heating.map(Source::Heating).into_iter()
+    }
+
     /// The η that the kernels decide by ([`Eos::eta`]).
     pub fn switch(&self) -> f64 {
         if self.dual_energy { self.eta } else { Eos::<f64>::SCALAR_OFF }
@@ -373,7 +379,7 @@ impl RunParameters {
         check("gamma", &self.gamma, fits, say("must be 5.0/3.0 in comoving coordinates"))?;
         self.boundary.check()?;
         self.scalars.fields()?;
-        self.heating.map_or(Ok(()), |heating| heating.check(self.coordinates))?;
+        self.heating.map_or(Ok(()), |heating| heating.check(comoving))?;
         if self.gravity {
             self.gravity_boundary.check(&self.boundary)?;
             let reason = "needs non-comoving coordinates; set coordinates: \"plain\", or gravity_boundary: \

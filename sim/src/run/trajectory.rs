@@ -18,7 +18,7 @@ use crate::run::attempts::{Advance, RootStep};
 use crate::run::restart::Restart;
 use crate::run::scatter::scatter;
 use crate::run::start_scalars::StartScalars;
-use crate::source::{Source, SourceLimit};
+use crate::source::SourceLimit;
 use crate::state::State;
 use crate::steering::Steering;
 use crate::step::diagnostics::StepDiagnostics;
@@ -215,7 +215,7 @@ impl<T: Real> Run<T> {
     fn choose_freely(&mut self) -> Choice {
         let Self { state, physics, clock, restart, .. } = self;
         // of a snapshot it may be that of a run with other sources
-        let has_it = |limit: &&SourceLimit| Source::of(&physics.parameters).any(|source| source == limit.source);
+        let has_it = |limit: &&SourceLimit| physics.parameters.sources().any(|source| source == limit.source);
         let known = restart.source_limit.as_ref().filter(has_it);
         let choice = time_step::choose(state, physics, clock, restart.acceleration, known);
         if known.is_some() || !sources::any(physics) {

@@ -1,19 +1,18 @@
 //! Compton cooling and a constant heating rate (docs/equations.md, *Heating*).
 
-use super::Span;
 use crate::clock::Clock;
-use crate::constants::COMPTON_PER_K4_S;
 use crate::error::SimError;
-use crate::parameters::Coordinates;
 use crate::units::Units;
 use comove_kernels::Real;
 use comove_kernels::point::relaxation::Relaxation;
 use serde::{Deserialize, Serialize};
 
+/// The rate of Compton cooling for n_e/n = 1 over T⁴ of the background, 8 σ_T a_r/(3 m_e c), in 1/K⁴/s.
+const COMPTON_PER_K4_S: f64 = 8.0 * 6.652_458_7e-25 * 7.565_733e-15 / (3.0 * 9.109_383_7e-28 * 2.997_924_58e10);
 /// Mass fraction of hydrogen; the rest is helium.
 const HYDROGEN: f64 = 0.76;
 
-/// Specific internal energies that are compared hold for mean molecular weights that agree within this part.
+/// The largest relative difference between the mean molecular weights of gas and starting state.
 const WEIGHT_TOLERANCE: f64 = 0.01;
 
 /// Heating and cooling of the gas at rates that are the same everywhere.
@@ -31,14 +30,13 @@ pub struct Heating {
 impl Heating {
     /// # Errors
     /// [`SimError::Parameter`] for numbers that cannot be.
-    pub(crate) fn check(&self, coordinates: Coordinates) -> Result<(), SimError> {
+    pub(crate) fn check(&self, is_comoving: bool) -> Result<(), SimError> {
         let fits = self.rate >= 0.0 && self.rate.is_finite();
         SimError::require("heating.rate", &self.rate, fits, "must be 0 or positive")?;
         if let Some(fraction) = self.ionized_fraction {
             let check = |good, reason: &str| SimError::require("heating.ionized_fraction", &fraction, good, reason);
             check(fraction > 0.0 && fraction <= 1.0, "must lie in (0, 1]; without Compton cooling leave it out")?;
-            let comoving = coordinates == Coordinates::Comoving;
-            check(comoving, "Compton cooling needs comoving coordinates; remove it")?;
+            check(is_comoving, "Compton cooling needs comoving coordinates; remove it")?;
         }
         let acts = self.ionized_fraction.is_some() || self.rate > 0.0;
         SimError::require(
@@ -49,7 +47,7 @@ impl Heating {
         )
     }
 
-    /// Checks the mean molecular weight that temperatures of the starting state are meant with.
+    /// Checks the mean molecular weight of the starting state's temperatures.
     ///
     /// # Errors
     /// [`SimError::Parameter`] where it is not that of the ionised fraction.
@@ -86,8 +84,8 @@ impl Heating {
         }
     }
 
-    /// The exact solution of du/dt = −k (u − u_T) + h over a span, with k, u_T and h of its middle.
-    pub(super) fn over<T: Real>(self, Span { clock, a, dt }: Span<'_>) -> Relaxation<T> {
+    /// The exact solution of du/dt = −k (u − u_T) + h over `dt`, with k, u_T and h at the scale factor `a` of its middle.
+    pub(super) fn over<T: Real>(self, clock: &Clock, a: f64, dt: f64) -> Relaxation<T> {
         let heat = self.code_rate(clock, a) * dt;
         let (loss, gain) = match self.compton(clock, a) {
             Some((rate, equilibrium)) if rate * dt > 0.0 => {
@@ -134,14 +132,13 @@ mod tests {
         let heating = Heating { ionized_fraction: Some(1.0), rate: 1e-4 };
         let (rate, equilibrium) = heating.compton(&clock, 0.05).unwrap();
         let heat = heating.code_rate(&clock, 0.05);
-        let at = |dt: f64| heating.over::<f64>(Span { clock: &clock, a: 0.05, dt });
+        let at = |dt: f64| heating.over::<f64>(&clock, 0.05, dt);
         let long = at(100.0 / rate);
         assert!(long.loss == 1.0 && (long.gain / (equilibrium + heat / rate) - 1.0).abs() < 1e-14);
         let short = at(1e-9 / rate);
         assert!((short.loss / 1e-9 - 1.0).abs() < 1e-8);
         assert!((short.gain / (1e-9 * (equilibrium + heat / rate)) - 1.0).abs() < 1e-8);
-        let without =
-            Heating { ionized_fraction: None, ..heating }.over::<f64>(Span { clock: &clock, a: 0.05, dt: 0.1 });
+        let without = Heating { ionized_fraction: None, ..heating }.over::<f64>(&clock, 0.05, 0.1);
         assert_eq!((without.loss, without.gain), (0.0, 0.1 * heat));
         let still = at(0.0);
         assert_eq!((still.loss, still.gain), (0.0, 0.0));

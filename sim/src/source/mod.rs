@@ -4,7 +4,6 @@
 pub mod heating;
 
 use crate::clock::Clock;
-use crate::parameters::RunParameters;
 use comove_kernels::source::{SourceReport, apply_source};
 use comove_kernels::{Buffer, Deferred, Device, Eos, LevelTopology, Real};
 use heating::Heating;
@@ -33,11 +32,6 @@ pub(crate) struct Span<'a> {
 }
 
 impl Source {
-    /// The sources of a run, in the order in which they act.
-    pub(crate) fn of(parameters: &RunParameters) -> impl Iterator<Item = Self> + use<> {
-        parameters.heating.map(Self::Heating).into_iter()
-    }
-
     /// The option in a recipe, and the key in the ledger.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -52,10 +46,10 @@ impl Source {
         tables: &LevelTopology,
         fluid: &mut Buffer<T>,
         eos: &Eos<T>,
-        span: Span<'_>,
+        Span { clock, a, dt }: Span<'_>,
     ) -> Deferred<SourceReport> {
         match self {
-            Self::Heating(heating) => apply_source(device, tables, fluid, &heating.over(span), eos),
+            Self::Heating(heating) => apply_source(device, tables, fluid, &heating.over(clock, a, dt), eos),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::records::DevicePart;
-use crate::source::{Source, SourceLimit, Span};
+use crate::source::{SourceLimit, Span};
 use crate::state::State;
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::physics::Physics;
@@ -13,7 +13,7 @@ const CONVERGED: f64 = 0.9;
 
 /// Whether the run has sources.
 pub(crate) fn any<T>(physics: &Physics<T>) -> bool {
-    Source::of(&physics.parameters).next().is_some()
+    physics.parameters.sources().next().is_some()
 }
 
 /// Applies the sources to one level's gas.
@@ -25,7 +25,7 @@ pub(super) fn apply<T: Real>(
     diagnostics: &mut StepDiagnostics,
 ) {
     let State { device, mesh, gas: Some(gas), .. } = state else { return };
-    for source in Source::of(&physics.parameters) {
+    for source in physics.parameters.sources() {
         let started = device.now();
         let reports = source.apply(device, &mesh.tables[level], &mut gas.fluid, &physics.eos, span);
         diagnostics.defer(level, Pending::Source { source, dt: span.dt, reports });
@@ -50,7 +50,7 @@ pub(crate) fn first_limit<T: Real>(
             let tables = &mesh.tables[level];
             gas.copy_to_next(device, &tables.slots);
             let span = Span { clock, a, dt: dt / physics.parameters.time_steps.per_root_step(level) };
-            for source in Source::of(&physics.parameters) {
+            for source in physics.parameters.sources() {
                 let reports = source.apply(device, tables, &mut gas.next, &physics.eos, span);
                 trial.defer(level, Pending::Source { source, dt: span.dt, reports });
             }
