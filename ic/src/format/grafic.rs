@@ -31,7 +31,7 @@ const HEADER_BYTES: u32 = 44;
 /// Relative difference at which numbers of 32 bits contradict the recipe.
 const SAME: f64 = 1e-5;
 
-/// The same of Ω_Λ, from which some programs subtract the density of radiation.
+/// Relative difference at which Ω_Λ contradicts the recipe: some programs subtract the density of radiation from it.
 const SAME_LAMBDA: f64 = 1e-3;
 
 /// Most cells of a mesh along an axis.

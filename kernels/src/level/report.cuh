@@ -21,7 +21,7 @@ struct GroupReport {
     uint32_t padding; // by name, so that nothing goes to the host that was never written
 };
 
-/// Whether a cell's patch is a leaf.
+/// True for a cell in a leaf patch.
 __device__ inline bool is_leaf(uint8_t leaves, int i, int j, int k) {
     return leaves >> (i / PATCH + 2 * (j / PATCH) + 4 * (k / PATCH)) & 1;
 }

@@ -54,21 +54,16 @@ impl Deposits {
         let (rank, levels) = (communicator.rank(), own.level_count());
         let finer = holders(known, levels);
         let of_level = |level: usize| {
-            let near = |&key: &Key, width: i64| {
+            let of_others = |of: &Key, width: i64, owner: &dyn Fn(Key) -> Option<u32>| {
                 let mut found: Vec<Reading> = Vec::new();
-                boxes(own, level, key, width, |key, cells| {
-                    found.extend(known.find(key).map(|owner| reading(owner, key, cells)));
+                boxes(own, level, *of, width, |key, cells| {
+                    found.extend(owner(key).map(|owner| reading(owner, key, cells)));
                 });
                 found
             };
-            let around = |&key: &Key| {
-                let mut found: Vec<Reading> = Vec::new();
-                boxes(own, level, key, WIDTH / 2, |key, cells| {
-                    let owner = owners.of(key);
-                    found.extend((owner != rank).then(|| reading(owner as u32, key, cells)));
-                });
-                found
-            };
+            let near = |key: &Key, width: i64| of_others(key, width, &|key| known.find(key));
+            let other = |key: Key| Some(owners.of(key)).filter(|&owner| owner != rank).map(|owner| owner as u32);
+            let around = |key: &Key| of_others(key, WIDTH / 2, &other);
             let coarser = level.checked_sub(1).map_or(&[][..], |coarser| known.near(coarser));
             let list = known.near(level).par_iter().flat_map_iter(|key| near(key, WIDTH));
             let list = list.chain(coarser.par_iter().flat_map_iter(|key| near(key, 2 * WIDTH)));
@@ -137,8 +132,8 @@ impl Deposits {
     }
 }
 
-/// By level: groups of the next finer one that are own, or hold own ones, and have other ranks' groups around their parents. A group
-/// that no rank is told of has own groups alone around its parent, so nothing that it reaches is another's.
+/// By level: groups of the next finer one that are own, or hold own ones, and have other ranks' groups around their parents. Around
+/// the parent of any other group lie own groups alone, and the group leaves no mass in others'.
 fn holders(known: &RemoteGroups, levels: usize) -> Vec<Vec<Key>> {
     let mut holders = vec![Vec::new(); levels];
     for level in (1..levels).rev() {

@@ -11,7 +11,7 @@ use comove_kernels::Real;
 /// The search for a limit ends when Δt shrinks by less than 10%.
 const CONVERGED: f64 = 0.9;
 
-/// Whether the run has sources.
+/// True for a run with sources.
 pub(crate) fn any<T>(physics: &Physics<T>) -> bool {
     physics.parameters.sources().next().is_some()
 }
