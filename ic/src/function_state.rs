@@ -59,7 +59,7 @@ fn refined<T: Real, E: From<IcError> + Send>(
         let mut on_device = State::<T>::from_host(device.clone(), &state, width, &parameters).map_err(IcError::from)?;
         for level in (0..on_device.level_count() - 1).rev() {
             let State { mesh, gas, .. } = &mut on_device;
-            let fluid = &mut gas.as_mut().expect("gas by formulas").fluid;
+            let fluid = &mut gas.as_mut().expect("gas by formulas").fluid.values;
             restrict::restrict(device, &mesh.tables[level], fluid, &parameters.eos());
         }
         state = on_device.to_host();

@@ -80,15 +80,37 @@ impl IcTask {
     }
 }
 
-/// An analysis, as the first process sends it to the others.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum AnalysisRequest {
-    /// P(k).
+/// The analyses that all processes do together, in one list: how the first process sends each to the others, and how they
+/// follow.
+macro_rules! analyses {
+    ($($name:ident($analysis:ty),)*) => {
+        /// An analysis, as the first process sends it to the others.
+        #[derive(Debug, Serialize, Deserialize)]
+        pub(crate) enum AnalysisRequest {
+            $($name($analysis),)*
+        }
+
+        $(impl From<$analysis> for AnalysisRequest {
+            fn from(analysis: $analysis) -> Self {
+                Self::$name(analysis)
+            }
+        })*
+
+        impl AnalysisTask {
+            /// Does this process's part: collective. What goes wrong goes wrong on the first process too, which says so.
+            pub(crate) fn follow(&self, communicator: &Communicator, snapshots: &Snapshots) {
+                match &self.analysis {
+                    $(AnalysisRequest::$name(analysis) => self.find(analysis, communicator, snapshots),)*
+                }
+            }
+        }
+    };
+}
+
+analyses! {
     PowerSpectrum(PowerOptions),
-    /// Volume and mass by density.
     DensityPdf(PdfOptions),
     Map(MapWithTable),
-    /// Halos, and profiles of the heaviest.
     Halos(HalosAndProfiles),
 }
 
@@ -101,16 +123,6 @@ pub(crate) struct AnalysisTask {
 }
 
 impl AnalysisTask {
-    /// Does this process's part: collective. What goes wrong goes wrong on the first process too, which says so.
-    pub(crate) fn follow(&self, communicator: &Communicator, snapshots: &Snapshots) {
-        match &self.analysis {
-            AnalysisRequest::PowerSpectrum(analysis) => self.find(analysis, communicator, snapshots),
-            AnalysisRequest::DensityPdf(analysis) => self.find(analysis, communicator, snapshots),
-            AnalysisRequest::Map(analysis) => self.find(analysis, communicator, snapshots),
-            AnalysisRequest::Halos(analysis) => self.find(analysis, communicator, snapshots),
-        }
-    }
-
     fn find(&self, analysis: &impl Analysis, communicator: &Communicator, snapshots: &Snapshots) {
         let part = snapshots.part(communicator, &self.path, &self.digest);
         let _ = part.map(|part| analysis.find(communicator, &(&*part).into()).map(drop));
@@ -118,15 +130,13 @@ impl AnalysisTask {
 }
 
 impl Work<'_> {
-    /// What an analysis finds in a snapshot, by all processes together; `request` sends it to the others.
-    pub(crate) fn find<A: Analysis + Clone>(
-        &self,
-        input: &Input,
-        analysis: &A,
-        request: fn(A) -> AnalysisRequest,
-    ) -> Result<A::Found, PipelineError> {
+    /// What an analysis finds in a snapshot, by all processes together.
+    pub(crate) fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>
+    where
+        A: Analysis + Clone + Into<AnalysisRequest>,
+    {
         let path = std::path::absolute(&input.path).map_err(PipelineError::io(&input.path))?;
-        let task = AnalysisTask { path, digest: input.digest.clone(), analysis: request(analysis.clone()) };
+        let task = AnalysisTask { path, digest: input.digest.clone(), analysis: analysis.clone().into() };
         let found = self.crew.run_collective(&Task::Analysis(task), |communicator| -> Result<_, SimError> {
             if communicator.size() == 1 {
                 return Ok(analysis.find(communicator, &(&*self.snapshots.read(input)?).into()));

@@ -22,8 +22,8 @@ pub(crate) struct Extent {
     pub(crate) summed_planes: usize,
     /// Groups whose earlier states finer ones interpolate from; none with uniform steps.
     pub(crate) earlier_groups: usize,
-    /// Passive scalars.
-    pub(crate) scalars: usize,
+    /// Fields of each group, for arrays of several: see [`Extent::with_fields`].
+    pub(crate) fields: usize,
     /// Slots that hold the density of gas and dark matter; none without dark matter.
     pub(crate) matter_slots: usize,
 }
@@ -42,6 +42,11 @@ impl Extent {
             fullest_refined: groups.iter().skip(1).max().copied().unwrap_or(0),
             ..Self::default()
         }
+    }
+
+    /// For arrays of so many fields.
+    pub(crate) fn with_fields(self, fields: usize) -> Self {
+        Self { fields, ..self }
     }
 }
 
@@ -118,25 +123,32 @@ impl DeviceArray for TroubledCells {
     }
 }
 
-/// Makes a struct of device arrays.
+/// Makes a struct of device arrays, and of a number of fields where one is named (`of count`).
 macro_rules! device_arrays {
     (
         $(#[$meta:meta])*
-        $struct_visibility:vis struct $name:ident<$real:ident> {
+        $struct_visibility:vis struct $name:ident<$real:ident> $(of $count:ident)? {
             $($(#[$array_meta:meta])* $visibility:vis $array:ident: $type:ty = |$extent:ident| $length:expr,)*
         }
     ) => {
         $(#[$meta])*
         #[derive(Debug)]
         $struct_visibility struct $name<$real> {
+            $(
+                /// How many fields each array has.
+                pub $count: usize,
+            )?
             $($(#[$array_meta])* $visibility $array: $type,)*
         }
 
         impl<$real: comove_kernels::Real> $name<$real> {
             /// With arrays of length 0.
-            pub(crate) fn empty(device: &comove_kernels::Device) -> Result<Self, comove_kernels::KernelError> {
+            pub(crate) fn empty(
+                device: &comove_kernels::Device,
+                $($count: usize,)?
+            ) -> Result<Self, comove_kernels::KernelError> {
                 use $crate::device_arrays::DeviceArray;
-                Ok(Self { $($array: <$type as DeviceArray>::empty(device)?,)* })
+                Ok(Self { $($count,)? $($array: <$type as DeviceArray>::empty(device)?,)* })
             }
 
             /// The bytes of its arrays, in the order in which they grow.

@@ -175,8 +175,7 @@ pub struct PotentialRecord {
 pub struct Ledger {
     /// Work of gravity: Σ ρv·g 2Δt from the kicks' own inputs.
     pub gravity_work: f64,
-    /// Energy from each source, by its option in the recipe; left out where there are none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Energy from each source, by its option in the recipe.
     pub sources: BTreeMap<String, f64>,
     /// Energy that agreement with the entropy scalar added in cold gas.
     pub entropy_energy: f64,

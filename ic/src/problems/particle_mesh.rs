@@ -44,7 +44,7 @@ impl<T: Real> ParticleMesh<T> {
     /// [`SimError::Kernel`] if the work space does not fit.
     pub(super) fn solve(&mut self, place: [f64; 3]) -> Result<(), SimError> {
         let state = &mut self.state;
-        let mut fluid = vec![T::zero(); state.gas().fluid.len()];
+        let mut fluid = vec![T::zero(); state.gas().fluid.values.len()];
         for level in 0..state.level_count() {
             let cells = state.mesh.tree.cells(level);
             let density = cells.iter().product::<usize>() as f64;
@@ -55,7 +55,7 @@ impl<T: Real> ParticleMesh<T> {
                 fluid[slot * GROUP_VALUES + DENSITY * GROUP_CELLS + offset] = T::from_f64(weight * density);
             }
         }
-        state.gas_mut().fluid = Buffer::from_host(&state.device, fluid)?;
+        state.gas_mut().fluid.values = Buffer::from_host(&state.device, fluid)?;
         state.solve_gravity(4.0 * PI, 1.0)
     }
 
@@ -86,7 +86,7 @@ impl<T: Real> ParticleMesh<T> {
     /// Gas of density 1 at rest after a kick of unit time on one level: its momentum is g there. `[slots, 6, 16³]`.
     fn kicked_gas(&self, level: usize) -> Result<Vec<T>, SimError> {
         let state = &self.state;
-        let mut values = vec![T::zero(); state.gas().fluid.len()];
+        let mut values = vec![T::zero(); state.gas().fluid.values.len()];
         for group in values.chunks_exact_mut(GROUP_VALUES) {
             for field in [DENSITY, ENERGY, ENTROPY] {
                 group[field * GROUP_CELLS..][..GROUP_CELLS].fill(T::one());

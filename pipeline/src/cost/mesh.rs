@@ -1,4 +1,4 @@
-//! Mesh, universe and options that decide a run's steps, and its state at a place on its way.
+//! Mesh, universe and options that decide a run's steps.
 
 use super::model::Model;
 use super::theory::Universe;
@@ -27,7 +27,11 @@ impl Mesh {
 
     /// The run without records: `None` where theory does not tell of it.
     pub(super) fn model(&self) -> Option<&Model> {
-        self.model.get_or_init(|| Model::new(self).map(Box::new)).as_deref()
+        let model = || {
+            let universe = self.universe.as_ref()?;
+            Model::new(universe, (self.root_cells, self.width()?), &self.parameters).map(Box::new)
+        };
+        self.model.get_or_init(model).as_deref()
     }
 
     /// Place of a run with this scale factor or time: ln a, or the time. Steps have lengths in the same unit.
@@ -64,22 +68,6 @@ impl Mesh {
             _ => 1.0,
         };
         kind * self.width_over(other) * self.parameters.courant / other.parameters.courant
-    }
-}
-
-/// State of a run at a place.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct State {
-    /// Fraction of the box that each level covers, the root's first.
-    pub fractions: Vec<f64>,
-    /// The longest root step that gas and particles allow; infinite where that is not known.
-    pub step: f64,
-}
-
-impl State {
-    /// The fraction of the box that a level covers; 0 for one that the run does not have.
-    pub(super) fn fraction(&self, level: usize) -> f64 {
-        self.fractions.get(level).copied().unwrap_or(0.0)
     }
 }
 

@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`records`] | campaigns that have run: their runs' records, and how long their stages took |
-//! | [`mesh`] | mesh, universe and options that decide a run's steps |
+//! | [`mesh`], [`state`] | mesh, universe and options that decide a run's steps; its state at a place on its way |
 //! | [`theory`], [`model`] | the run without records: linear theory, and the fractions of the box that halos refine |
 //! | [`trajectory_model`] | the way of a recorded run, its steps and refined fractions, also on another mesh |
 //! | [`ways`] | records and the model one after the other |
@@ -23,6 +23,7 @@ pub(crate) mod reference;
 pub(crate) mod remaining;
 pub(crate) mod run;
 pub(crate) mod speed;
+mod state;
 mod theory;
 pub(crate) mod trajectory_model;
 mod ways;

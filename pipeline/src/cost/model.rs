@@ -6,7 +6,7 @@
 //! cubes follow a negative binomial distribution. [`Calibration`] was fitted to runs of 16³ to 128³ root cells in boxes of 12.5
 //! to 200 Mpc/h; `scripts/check-predictions` compares.
 
-use super::mesh::{Mesh, State};
+use super::state::State;
 use super::theory::{Theory, Universe};
 use comove_kernels::layout::PATCH;
 use comove_sim::{Criterion, RunParameters};
@@ -70,10 +70,12 @@ pub(super) struct Model {
 
 impl Model {
     /// `None` where linear theory does not tell of the run, or a criterion looks at what the model does not have.
-    pub(super) fn new(mesh: &Mesh) -> Option<Self> {
-        let universe = mesh.universe.as_ref()?;
-        let box_mpc_h = universe.box_mpc_h;
-        let volume = Volume { mesh, universe, theory: Theory::new(universe)?, width: mesh.width()?, box_mpc_h };
+    ///
+    /// * `root`: its cells, and their width in Mpc/h
+    pub(super) fn new(universe: &Universe, root: (f64, f64), parameters: &RunParameters) -> Option<Self> {
+        let (root_cells, width) = root;
+        let (theory, box_mpc_h) = (Theory::new(universe)?, universe.box_mpc_h);
+        let volume = Volume { parameters, root_cells, universe, theory, width, box_mpc_h };
         let number = ((PLACES.1 - PLACES.0) / DISTANCE) as usize;
         let states = (0..=number).map(|n| volume.state(PLACES.0 + DISTANCE * n as f64)).collect::<Option<_>>()?;
         Some(Self { states })
@@ -101,7 +103,8 @@ struct Halos {
 
 /// Box of a run.
 struct Volume<'a> {
-    mesh: &'a Mesh,
+    parameters: &'a RunParameters,
+    root_cells: f64,
     universe: &'a Universe,
     theory: Theory,
     width: f64,
@@ -113,15 +116,11 @@ impl Volume<'_> {
         if self.universe.particles > 0.0 { &DARK_MATTER } else { &GAS }
     }
 
-    fn parameters(&self) -> &RunParameters {
-        &self.mesh.parameters
-    }
-
     fn state(&self, place: f64) -> Option<State> {
         let mut fractions = vec![1.0];
-        for level in 0..self.parameters().max_level {
+        for level in 0..self.parameters.max_level {
             let coarser = fractions[usize::from(level)];
-            let refined = self.parameters().refine.iter().map(|criterion| self.refined(criterion, level, place));
+            let refined = self.parameters.refine.iter().map(|criterion| self.refined(criterion, level, place));
             let kept = refined.map(|fraction| Some(1.0 - fraction?)).product::<Option<f64>>()?;
             fractions.push((1.0 - kept).min(coarser));
         }
@@ -134,7 +133,7 @@ impl Volume<'_> {
     fn refined(&self, criterion: &Criterion, level: u8, place: f64) -> Option<f64> {
         let width = self.width / f64::from(1u32 << level.min(31));
         let of = |thresholds: &[f64]| thresholds.get(usize::from(level)).copied();
-        let around = (PATCH + 2 * self.parameters().flag_buffer as usize) as f64 * width;
+        let around = (PATCH + 2 * self.parameters.flag_buffer as usize) as f64 * width;
         // the cubes around patches tile an axis no more than once
         let along = |length: f64| ((length + around) / self.box_mpc_h).min(1.0);
         match criterion {
@@ -175,7 +174,7 @@ impl Volume<'_> {
         // of the halo whose central cell has this overdensity
         let radius =
             if threshold <= VIRIAL { core * (threshold / VIRIAL).cbrt() } else { core * (threshold / VIRIAL).sqrt() };
-        let cube = (PATCH + 2 * self.parameters().flag_buffer as usize) as f64 * width;
+        let cube = (PATCH + 2 * self.parameters.flag_buffer as usize) as f64 * width;
         let (mut expected, mut weighted, mut density) = (0.0, 0.0, 0.0);
         for halos in self.halos(radius, threshold, place) {
             let slope = if threshold < VIRIAL { 0.4 } else { 0.5 };
@@ -240,7 +239,7 @@ impl Volume<'_> {
 
     /// The longest root step that gas and particles allow.
     fn step(&self, place: f64, fractions: &[f64]) -> f64 {
-        let (cosmology, parameters) = (&self.universe.cosmology, self.parameters());
+        let (cosmology, parameters) = (&self.universe.cosmology, self.parameters);
         let a = place.exp();
         // Ω_m at a
         let matter = (1.0 / cosmology.critical_over_mean(a)).min(1.0);
@@ -256,7 +255,7 @@ impl Volume<'_> {
         let levels = fractions
             .iter()
             .enumerate()
-            .take_while(|(level, fraction)| **fraction * self.mesh.root_cells * 8f64.powi(*level as i32) > 2048.0);
+            .take_while(|(level, fraction)| **fraction * self.root_cells * 8f64.powi(*level as i32) > 2048.0);
         let of_level = |(level, _): (usize, &f64)| {
             let refined = f64::from(1u32 << level.min(31));
             let width = self.width / refined;
@@ -286,6 +285,7 @@ fn bias(height: f64, barrier: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::mesh::Mesh;
     use comove_sim::{Cosmology, TimeSteps};
 
     fn mesh(root: f64, box_mpc_h: f64, [gas, dark]: [bool; 2], refine: Vec<Criterion>, max_level: u8) -> Mesh {

@@ -1,10 +1,11 @@
 //! Time that a run in progress has left: its way from here on, from its own records, those of runs like it and the model,
 //! with the speed of its own last steps.
 
-use super::mesh::{Mesh, State};
+use super::mesh::Mesh;
 use super::records::Records;
 use super::run::{Start, Sums, along, cells, like, snapshot_bytes};
 use super::speed::{DeviceKind, factor};
+use super::state::State;
 use super::trajectory_model::{Record, Recorded};
 use super::ways::Ways;
 use crate::ledger::History;

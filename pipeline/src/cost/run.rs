@@ -1,9 +1,10 @@
 //! Cost of a run: the sums over its way.
 
-use super::mesh::{Mesh, State};
+use super::mesh::Mesh;
 use super::records::{RecordedRun, Records};
 use super::reference::REFERENCE;
 use super::speed::{DeviceKind, Speed, StepWork};
+use super::state::State;
 use super::theory::Universe;
 use super::trajectory_model::{Record, Recorded};
 use super::ways::Ways;

@@ -1,6 +1,7 @@
 //! The way of a recorded run, its steps and the fractions of the box that it refines, on its own mesh or another.
 
-use super::mesh::{Mesh, State};
+use super::mesh::Mesh;
+use super::state::State;
 use comove_sim::Coordinates;
 use comove_sim::records::{Ladder, StepLimit, StepRecord, Timing};
 use serde::Deserialize;

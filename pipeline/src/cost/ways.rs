@@ -1,6 +1,7 @@
 //! Sources of a prediction one after the other: where records end, others or the model continue them.
 
-use super::mesh::{Mesh, State};
+use super::mesh::Mesh;
+use super::state::State;
 use super::trajectory_model::{APART, Recorded, within};
 use comove_kernels::layout::GROUP_CELLS;
 

@@ -2,7 +2,7 @@
 
 use super::api;
 use super::error::{RecipeError, plain};
-use super::explain::{names_of, of_recipe, unknown_name};
+use super::explain::{names_of, of_parser, of_recipe, unknown_name};
 use super::interpreter::{Language, Program, Session, bare};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
@@ -58,7 +58,7 @@ fn attempt(
 fn campaign_of(session: &Arc<Session>, budget: &Arc<Budget>) -> Result<Campaign, Box<RecipeError>> {
     let source = &session.source;
     let engine = engine(session, budget);
-    let ast = engine.compile(&source.text).map_err(|e| RecipeError::from_parse(source, &e))?;
+    let ast = engine.compile(&source.text).map_err(|e| of_parser(source, &e))?;
     session.closures.get_or_init(|| closures_of(&ast));
     let mut scope = Scope::new();
     let value = engine

@@ -1,8 +1,7 @@
 //! Errors of a recipe: file, line, column, what is wrong, the line itself and a caret.
 
 use super::source::{Place, Source};
-use crate::error::PipelineError;
-use rhai::{Dynamic, EvalAltResult, ParseError, Position};
+use rhai::{Dynamic, EvalAltResult, Position};
 
 /// The origin of an error in a recipe: decides whether a rehearsal on toy data stops the campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +81,8 @@ impl Refusal {
     }
 
     /// The same where something else has failed, whose exit code stays.
-    pub(crate) fn caused_by(function: &str, error: &PipelineError) -> Box<EvalAltResult> {
-        let (message, exit_code) = (format!("{function}: {error}"), error.exit_code());
+    pub(crate) fn caused_by(function: &str, error: impl std::fmt::Display, exit_code: u8) -> Box<EvalAltResult> {
+        let message = format!("{function}: {error}");
         let refusal = Self { message, key: None, exit_code, cause: Cause::Data };
         Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(refusal), Position::NONE))
     }
@@ -108,12 +107,6 @@ impl RecipeError {
     #[must_use]
     pub(crate) fn because(self, cause: Cause) -> Box<Self> {
         Box::new(Self { cause, ..self })
-    }
-
-    /// What the parser says.
-    pub fn from_parse(source: &Source, error: &ParseError) -> Box<Self> {
-        let at = place(error.position()).unwrap_or_else(|| source.last_place());
-        Self::at(source, at, super::explain::of_parser(error.err_type()))
     }
 }
 

@@ -5,7 +5,7 @@ use super::docs::{self, Callers, Function, functions, methods, types};
 use super::error::{Cause, RecipeError, Refusal, WRONG, nearest, place, plain};
 use super::interpreter::{CELL_SIZE, CLOSURE_SIZE, SIZE, TEXT, bare};
 use super::source::{Place, Source};
-use rhai::{Engine, EvalAltResult, LexError, ParseErrorType, Position};
+use rhai::{Engine, EvalAltResult, LexError, ParseError, ParseErrorType, Position};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,6 +18,12 @@ pub(crate) fn of_recipe(source: &Source, error: &EvalAltResult, otherwise: Place
 /// The same of a script.
 pub(crate) fn of_script(source: &Source, error: &EvalAltResult) -> Box<RecipeError> {
     explained(Callers::Scripts, source, error, source.last_place())
+}
+
+/// What the parser says.
+pub(super) fn of_parser(source: &Source, error: &ParseError) -> Box<RecipeError> {
+    let at = place(error.position()).unwrap_or_else(|| source.last_place());
+    RecipeError::at(source, at, in_words(error.err_type()))
 }
 
 fn explained(caller: Callers, source: &Source, error: &EvalAltResult, otherwise: Place) -> Box<RecipeError> {
@@ -108,7 +114,7 @@ fn cause_of(error: &EvalAltResult, source: &Source, at: Place, closure: Place) -
 }
 
 /// What the parser says, for mistakes that are frequent in recipes.
-pub(super) fn of_parser(error: &ParseErrorType) -> String {
+fn in_words(error: &ParseErrorType) -> String {
     let text = match error {
         ParseErrorType::BadInput(LexError::UnterminatedString) => "the text has no closing quote".into(),
         ParseErrorType::VariableExists(name) => format!("\"{name}\" is already defined; choose another name"),

@@ -8,7 +8,7 @@ use super::api::campaign_view::{CampaignView, NAME};
 use super::api::register_for_scripts;
 use super::engine::names_exist;
 use super::error::{RecipeError, nearest};
-use super::explain::of_script;
+use super::explain::{of_parser, of_script};
 use super::interpreter::{CLOSURE_SIZE, Session, bare};
 use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
@@ -66,7 +66,7 @@ fn evaluate(engine: &Engine, source: &Source, campaign: &CampaignView) -> Result
     let mut scope = Scope::new();
     scope.push_constant(NAME, campaign.clone());
     let ast = engine.compile_with_scope(&scope, &source.text).map_err(|error| {
-        let mut told = RecipeError::from_parse(source, &error);
+        let mut told = of_parser(source, &error);
         if let ParseErrorType::VariableUndefined(name) = error.err_type() {
             let hint = match nearest(&name.to_uppercase(), [NAME]) {
                 Some(near) => format!("did you mean \"{near}\"?"),

@@ -60,8 +60,7 @@ pub(crate) const STEP_MEMBERS: &[Member] =
             .needing(Needs::Gas)
             .with(&[
                 member("gravity_work", "float", "work of gravity").in_unit("code energy"),
-                member("sources", "Map", "energy from each source, by its option; left out without any")
-                    .in_unit("code energy"),
+                member("sources", "Map", "energy from each source, by its option").in_unit("code energy"),
                 member("entropy_energy", "float", "energy from the entropy scalar").in_unit("code energy"),
                 member("floor_energy", "float", "energy from floors").in_unit("code energy"),
                 member("floor_mass", "float", "mass from floors").in_unit("code mass"),

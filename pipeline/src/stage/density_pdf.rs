@@ -4,7 +4,6 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
-use crate::task::AnalysisRequest;
 use comove_analysis::density_pdf::{DensityPdf, density_pdf_by};
 use comove_analysis::figure::results::density_pdf_figure;
 use comove_analysis::table::Record;
@@ -70,7 +69,7 @@ impl Stage for DensityPdfs {
         let mut section = Section::new("Distribution of the gas density by volume and by mass, over all leaf cells.");
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.all_inputs() {
-            let pdf = work.find(input, &self.options, AnalysisRequest::DensityPdf)?;
+            let pdf = work.find(input, &self.options)?;
             let name = format!("density_pdf_{}", work.shown(input).tag());
             files.extend(work.write_record(&name, &pdf)?);
             figures.push((name, density_pdf_figure(&pdf)));

@@ -4,7 +4,6 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
-use crate::task::AnalysisRequest;
 use comove_analysis::figure::results::profile_figure;
 use comove_analysis::halos::fof::FofOptions;
 use comove_analysis::halos::profile::{HaloProfile, HaloProfiles, ProfileOptions, WithoutProfile, halo_profiles_by};
@@ -121,7 +120,7 @@ impl Stage for Halos {
         let mut section = Section::default();
         let mut files = Vec::new();
         for input in work.all_inputs() {
-            let (catalogue, found) = work.find(input, &self.options, AnalysisRequest::Halos)?;
+            let (catalogue, found) = work.find(input, &self.options)?;
             let now = work.shown(input);
             let found_by = catalogue.finder();
             section.text = format!("{}: {}.", heading(&found_by), self.describe_with(&found_by));

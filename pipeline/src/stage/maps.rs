@@ -4,7 +4,6 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
-use crate::task::AnalysisRequest;
 use comove_analysis::figure::map::{MapStyle, map_figure};
 use comove_analysis::map::projection::resolving_pixels;
 use comove_analysis::map::{Map, MapOptions, projection_by, slice_by};
@@ -102,7 +101,7 @@ impl Stage for Maps {
         let mut section = Section::default();
         let (mut files, mut figures) = (Vec::new(), Vec::new());
         for input in work.looking_at(&work.inputs[0]) {
-            let (map, of_table) = work.find(input, &self.map, AnalysisRequest::Map)?;
+            let (map, of_table) = work.find(input, &self.map)?;
             let name = format!("{}_{}_{}", self.kind(), self.map.options.field, work.shown(input).tag());
             let table = of_table.as_ref().unwrap_or(&map).table();
             files.push(work.write(&format!("{name}.csv"), table.to_csv().as_bytes())?);

@@ -4,7 +4,6 @@ use super::analysis::Analysis;
 use super::section::Section;
 use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
-use crate::task::AnalysisRequest;
 use comove_analysis::covering_grid::GRID_LIMIT_MIB;
 use comove_analysis::figure::results::power_figure;
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, Species, power_spectrum_by};
@@ -112,7 +111,7 @@ impl Stage for PowerSpectra {
         let mut files = Vec::new();
         let mut spectra = Vec::new();
         for input in work.all_inputs() {
-            let mut spectrum = work.find(input, &self.options, AnalysisRequest::PowerSpectrum)?;
+            let mut spectrum = work.find(input, &self.options)?;
             if let Some(linear) = &linear {
                 spectrum.linear_mpc3_h3 = linear(&spectrum);
             }

@@ -51,12 +51,12 @@ fn complete(bench: &mut Bench, groups: usize) {
     let potential = &mut gravity.potential.current;
 
     let room = |values: usize| Buffer::<f32>::zeros(&device, values).expect("room");
-    let slots = gas.fluid.len() / GROUP_VALUES;
+    let slots = gas.fluid.values.len() / GROUP_VALUES;
     let [mut ghosts, mut own] = [(); 2].map(|()| room(groups * GHOST_CELLS));
     let [mut gradients, mut sheet] = [FACE_GRADIENTS, GROUP_CELLS].map(|n| room(slots * n));
     let error = room(slots * PATCH.pow(3));
     let sine = SineTables::new();
-    let source = PoissonSource::Density(DensitySource::of_fluid(&gas.fluid, 1.0, 1.0));
+    let source = PoissonSource::Density(DensitySource::of_fluid(&gas.fluid.values, 1.0, 1.0));
     let tables = &mesh.tables[1];
     bench.measure(of("group solve at faces, ghosts from the coarser level"), || {
         let origin = GhostOrigin::Coarse;
@@ -83,20 +83,20 @@ fn complete(bench: &mut Bench, groups: usize) {
     });
 
     bench.measure(of("kick"), || {
-        let (tables, fluid) = (&mesh.tables[1], &mut gas.fluid);
+        let (tables, fluid) = (&mesh.tables[1], &mut gas.fluid.values);
         gravity_kick(&device, tables, potential, None, fluid, h, 1e-9, &eos).wait();
     });
-    bench.measure(of("restriction"), || restrict(&device, &mesh.tables[0], &mut gas.fluid, &eos));
+    bench.measure(of("restriction"), || restrict(&device, &mesh.tables[0], &mut gas.fluid.values, &eos));
     let new: Vec<usize> = (0..groups).collect();
-    bench.measure(of("prolongation"), || prolong(&device, &mesh.tables[1], &new, &mut gas.fluid, &eos));
+    bench.measure(of("prolongation"), || prolong(&device, &mesh.tables[1], &new, &mut gas.fluid.values, &eos));
 
     let mut sums = vec![GroupTotals::default(); groups];
-    bench.measure(of("totals"), || totals(&device, &mesh.tables[1], &gas.fluid, &mut sums));
+    bench.measure(of("totals"), || totals(&device, &mesh.tables[1], &gas.fluid.values, &mut sums));
     let mut hashes = vec![0; groups];
-    bench.measure(of("hash"), || state_hash(&device, &mesh.tables[1], GROUP_VALUES, &gas.fluid, &mut hashes));
+    bench.measure(of("hash"), || state_hash(&device, &mesh.tables[1], GROUP_VALUES, &gas.fluid.values, &mut hashes));
     let slots = &mesh.tables[1].slots;
     bench.measure(of("slots copied"), || {
-        copy_slots(&device, GROUP_VALUES, &gas.fluid, slots, &mut gas.next, slots);
+        copy_slots(&device, GROUP_VALUES, &gas.fluid.values, slots, &mut gas.fluid.next, slots);
     });
 }
 
@@ -114,15 +114,15 @@ fn lone(bench: &mut Bench, groups: usize) {
     let comove_sim::State { mesh, gas: Some(gas), .. } = &mut state else { unreachable!() };
     let (faces, eos) = (mesh.flux.reflux[0].faces.len(), Eos::new(5.0 / 3.0));
     bench.measure(work("flux correction", all, "face", faces), || {
-        let (tables, fluid) = (&mesh.flux.reflux[0], &mut gas.fluid);
-        reflux(&device, tables, fluid, &gas.fluxes, 1e-9, 0.5, &eos).wait();
+        let (tables, fluid) = (&mesh.flux.reflux[0], &mut gas.fluid.values);
+        reflux(&device, tables, fluid, &gas.fluid.fluxes, 1e-9, 0.5, &eos).wait();
     });
     let planes = &mesh.flux.written[1];
     bench.measure(work("flux planes summed", all, "plane", planes.len()), || {
-        add_slots(&device, FLUX_PLANE_VALUES, &gas.fluxes, &mut gas.flux_sums, planes);
+        add_slots(&device, FLUX_PLANE_VALUES, &gas.fluid.fluxes, &mut gas.fluid.flux_sums, planes);
     });
     bench.measure(work("flux planes cleared", all, "plane", planes.len()), || {
-        clear_slots(&device, FLUX_PLANE_VALUES, &mut gas.flux_sums, planes);
+        clear_slots(&device, FLUX_PLANE_VALUES, &mut gas.fluid.flux_sums, planes);
     });
 }
 
@@ -146,10 +146,11 @@ fn root(bench: &mut Bench, side: usize, isolated: bool) {
     let device = bench.device.clone();
     let mut solver = planned(&device, side, isolated);
     let slots = state.mesh.tables[0].slots.clone();
-    let mut potential = Buffer::zeros(&device, state.gas().fluid.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
+    let mut potential =
+        Buffer::zeros(&device, state.gas().fluid.values.len() / GROUP_VALUES * GROUP_CELLS).expect("room");
     let name = if isolated { "isolated root solve" } else { "root solve" };
     bench.measure(work(name, "uniform", "group", side * side * side), || {
-        let source = PoissonSource::Density(DensitySource::of_fluid(&state.gas().fluid, 1.0, 1.0));
+        let source = PoissonSource::Density(DensitySource::of_fluid(&state.gas().fluid.values, 1.0, 1.0));
         solver.solve::<f32>(&device, &slots, &source, 0.1, &mut potential);
     });
 }

@@ -103,7 +103,7 @@ pub(crate) fn sweep<T: Real>(
 
 /// The reduction for the time step.
 pub(crate) fn speeds<T: Real>(state: &State<T>, level: usize) -> Deferred<SignalSpeed> {
-    signal_speed(&state.device, &state.mesh.tables[level], &state.gas().fluid, &Eos::new(5.0 / 3.0))
+    signal_speed(&state.device, &state.mesh.tables[level], &state.gas().fluid.values, &Eos::new(5.0 / 3.0))
 }
 
 /// Δt/h at a Courant number of 0.4.

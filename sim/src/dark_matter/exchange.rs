@@ -4,11 +4,12 @@
 //! a particle to the owner of the finest one of these. That one may know of a finer group, or that the particle is in a buffer
 //! and so in the parent's group, and sends it on.
 
-use crate::dark_matter::{Deposits, HostParticles};
+use crate::dark_matter::HostParticles;
 use crate::mesh::device_mesh::buffers_of;
 use crate::mesh::morton_map::MortonMap;
 use crate::mesh::{Key, Mesh, Octree};
 use crate::parallel::communicator::{Communicator, FIRST};
+use crate::parallel::deposits::Deposits;
 use crate::parallel::owners::Owners;
 use crate::parallel::share::Share;
 use comove_kernels::layout::OCTANTS;

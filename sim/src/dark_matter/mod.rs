@@ -5,11 +5,9 @@
 //! drift. It changes levels where both have arrived at one time.
 //! A level sees particles of other levels where they are at its own time, on straight lines.
 
-mod deposits;
 mod exchange;
 mod host;
 
-pub use deposits::Deposits;
 pub(crate) use exchange::{Transfer, distribute, gather, locator};
 pub use host::{DarkMatterHeader, HostParticles};
 

@@ -1,70 +1,91 @@
 //! The gas of a run on its device.
 
+pub(crate) mod conserved_fields;
 pub mod fields;
-pub(crate) mod scalars;
+mod scalars;
 
-use crate::device_arrays::device_arrays;
-use crate::mesh::Mesh;
-use comove_kernels::ghosts::EarlierFluid;
-use comove_kernels::layout::{FLUX_PLANE_VALUES, GROUP_VALUES};
+use crate::device_arrays::{ArrayBytes, Extent};
+use crate::mesh::host_state::HostState;
+use crate::parallel::exchange::Exchange;
+use crate::parallel::links::LevelLinks;
+use crate::parameters::ScalarParameters;
+use comove_kernels::layout::FIELDS;
+use comove_kernels::prolong::prolong;
 use comove_kernels::reflux::{RefluxTables, reflux};
-use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
+use comove_kernels::restrict::restrict;
+use comove_kernels::scalars::{prolong_scalars, reflux_scalars, restrict_scalars};
 use comove_kernels::timestep::{SignalSpeed, signal_speed};
 use comove_kernels::totals::{GroupTotals, totals};
-use comove_kernels::{
-    Buffer, Deferred, Device, DeviceTable, Eos, GroupReport, KernelError, LevelTopology, Real, TroubledCells,
-    state_hash,
-};
+use comove_kernels::{Buffer, Deferred, Device, Eos, GroupReport, KernelError, LevelTopology, Real, TroubledCells};
+use conserved_fields::ConservedFields;
 use rayon::prelude::*;
 
-device_arrays! {
-    /// The gas, on all levels.
-    pub struct Gas<T> {
-        /// Conserved, comoving, `[slots, 6, 16, 16, 16]`.
-        pub fluid: Buffer<T> = |extent| extent.slots * GROUP_VALUES,
-        /// Where a sweep writes, then swapped with `fluid`. Same shape.
-        pub next: Buffer<T> = |extent| extent.slots * GROUP_VALUES,
-        /// Cells that the last sweep could not advance, and room for a redo.
-        pub troubled: TroubledCells = |extent| extent.slots,
-        /// Fluxes of the last sweep, `[planes, 6, 16, 16]`.
-        pub fluxes: Buffer<T> = |extent| extent.flux_planes * FLUX_PLANE_VALUES,
-        /// Fluxes summed over the sweeps of the current steps, `[planes, 6, 16, 16]`; empty with uniform steps.
-        pub flux_sums: Buffer<T> = |extent| extent.summed_planes * FLUX_PLANE_VALUES,
-        /// Levels that have finer ones before their current step, `[places, 6, 16, 16, 16]`; empty with uniform steps.
-        pub(crate) earlier: Buffer<T> = |extent| extent.earlier_groups * GROUP_VALUES,
-    }
+/// The gas, on all levels.
+#[derive(Debug)]
+pub struct Gas<T> {
+    /// Its six fields.
+    pub fluid: ConservedFields<T>,
+    /// Densities ρ̃X of its passive scalars, if it has some: they follow what the fluid does.
+    pub scalars: Option<ConservedFields<T>>,
+    /// Cells that the last sweep could not advance, and room for a redo.
+    pub troubled: TroubledCells,
 }
 
 impl<T: Real> Gas<T> {
-    /// Fluid in double precision put on a device, with nothing beside it yet.
+    /// The gas of a host state put on a device.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
-    pub(crate) fn from_host(device: &Device, fluid: &[f64]) -> Result<Self, KernelError> {
-        let fluid = Buffer::from_host(device, fluid.par_iter().map(|&value| T::from_f64(value)).collect())?;
-        Ok(Self { fluid, ..Self::empty(device)? })
+    ///
+    /// # Panics
+    /// If the state has other scalars than the parameters, or there is no fraction to begin with.
+    pub(crate) fn from_host(
+        device: &Device,
+        host: &HostState,
+        parameters: &ScalarParameters,
+    ) -> Result<Self, KernelError> {
+        let fluid = Buffer::from_host(device, host.fluid.par_iter().map(|&value| T::from_f64(value)).collect())?;
+        let has_scalars = !parameters.is_empty();
+        Ok(Self {
+            fluid: ConservedFields::of(device, FIELDS, fluid)?,
+            scalars: has_scalars.then(|| scalars::from_host(device, host, parameters)).transpose()?,
+            troubled: TroubledCells::new(device, 0)?,
+        })
     }
 
-    /// Keeps a level that begins a step, of the groups that finer ones interpolate from, and clears the sums of the fluxes
-    /// between it and the next finer level.
-    pub(crate) fn keep_start(&mut self, device: &Device, mesh: &Mesh, level: usize) {
-        let [slots, places] = &mesh.earlier.levels[level];
-        copy_slots(device, GROUP_VALUES, &self.fluid, slots, &mut self.earlier, places);
-        clear_slots(device, FLUX_PLANE_VALUES, &mut self.flux_sums, &mesh.flux.between[level]);
+    /// All conserved fields: of the fluid, and the scalars.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &ConservedFields<T>> {
+        std::iter::once(&self.fluid).chain(&self.scalars)
     }
 
-    /// Adds the fluxes of a level's last sweep to their sums.
-    pub(crate) fn sum_fluxes(&mut self, device: &Device, mesh: &Mesh, level: usize) {
-        add_slots(device, FLUX_PLANE_VALUES, &self.fluxes, &mut self.flux_sums, &mesh.flux.written[level]);
+    /// The same to write to.
+    pub(crate) fn fields_mut(&mut self) -> impl Iterator<Item = &mut ConservedFields<T>> {
+        std::iter::once(&mut self.fluid).chain(&mut self.scalars)
     }
 
-    /// The fluxes that flux correction takes: of the last sweep, or summed over a step.
-    pub(crate) fn correcting_fluxes(&mut self, subcycled: bool) -> &mut Buffer<T> {
-        if subcycled { &mut self.flux_sums } else { &mut self.fluxes }
+    /// The bytes of its arrays, in the order in which they grow.
+    pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
+        let fields = self.fields().flat_map(ConservedFields::footprint);
+        fields.chain([("troubled", self.troubled.bytes())]).collect()
     }
 
-    /// Corrects the fluid of a level by the fluxes of the next finer one, of which a share counts: see
-    /// [`comove_kernels::reflux::reflux`].
+    /// The same of arrays that are as long as a mesh needs them, with so many scalars.
+    pub(crate) fn footprint_for(extent: &Extent, scalars: usize) -> Vec<ArrayBytes> {
+        let fields = std::iter::once(FIELDS).chain((scalars > 0).then_some(scalars));
+        let fields = fields.flat_map(|count| ConservedFields::<T>::footprint_for(&extent.with_fields(count)));
+        fields.chain([("troubled", TroubledCells::bytes_for(extent.slots))]).collect()
+    }
+
+    /// Makes the arrays as long as a mesh needs them.
+    ///
+    /// # Errors
+    /// [`KernelError::OutOfMemory`].
+    pub(crate) fn fit(&mut self, device: &Device, extent: &Extent) -> Result<(), KernelError> {
+        self.fields_mut().try_for_each(|fields| fields.fit(device, &extent.with_fields(fields.count)))?;
+        self.troubled.grow(device, extent.slots)
+    }
+
+    /// Corrects a level by the fluxes of the next finer one: see [`comove_kernels::reflux::reflux`].
     pub(crate) fn correct(
         &mut self,
         device: &Device,
@@ -73,59 +94,66 @@ impl<T: Real> Gas<T> {
         dt_over_dx: T,
         eos: &Eos<T>,
     ) -> Deferred<(u32, GroupReport)> {
-        let (fluxes, fine_share) = match subcycled {
-            true => (&self.flux_sums, T::from_f64(0.5)),
-            false => (&self.fluxes, T::one()),
-        };
-        reflux(device, faces, &mut self.fluid, fluxes, dt_over_dx, fine_share, eos)
+        let (values, fluxes, fine_share) = self.fluid.correction(subcycled);
+        let reports = reflux(device, faces, values, fluxes, dt_over_dx, fine_share, eos);
+        if let Some(scalars) = &mut self.scalars {
+            let count = scalars.count;
+            let (values, fluxes, fine_share) = scalars.correction(subcycled);
+            reflux_scalars(device, faces, count, values, fluxes, dt_over_dx, fine_share);
+        }
+        reports
     }
 
-    /// Makes what a sweep has written the present state.
-    pub(crate) fn swap(&mut self) {
-        std::mem::swap(&mut self.fluid, &mut self.next);
+    /// Means of the next finer level in the patches of a level that have children; patches that other ranks have refined
+    /// come from them.
+    pub(crate) fn restrict(
+        &mut self,
+        device: &Device,
+        coarse: &LevelTopology,
+        ranks: (&Exchange, Option<&LevelLinks>),
+        eos: &Eos<T>,
+    ) {
+        let (exchange, links) = ranks;
+        for parents in std::iter::once(coarse).chain(links.map(|links| &links.parents)) {
+            restrict(device, parents, &mut self.fluid.values, eos);
+            if let Some(scalars) = &mut self.scalars {
+                restrict_scalars(device, parents, scalars.count, &mut scalars.values);
+            }
+        }
+        if let Some(links) = links {
+            self.fields_mut().for_each(|fields| fields.send_patches(exchange, links));
+        }
     }
 
-    /// Copies slots of `fluid` to those of `next`.
-    pub(crate) fn copy_to_next(&mut self, device: &Device, slots: &DeviceTable<u32>) {
-        copy_slots(device, GROUP_VALUES, &self.fluid, slots, &mut self.next, slots);
-    }
-
-    /// A copy of the fluid, in the room of another if that has the same length; too short a one goes before a longer comes.
-    pub(crate) fn save(&self, device: &Device, room: Option<Buffer<T>>) -> Result<Buffer<T>, KernelError> {
-        let room = room.filter(|room| room.len() == self.fluid.len());
-        let mut saved = room.map_or_else(|| Buffer::zeros(device, self.fluid.len()), Ok)?;
-        saved.copy_from(&self.fluid);
-        Ok(saved)
-    }
-
-    /// Goes back to a copy; a pool that has grown since keeps its length.
-    pub(crate) fn restore(&mut self, saved: &Buffer<T>) {
-        self.fluid.copy_start_from(saved);
+    /// New groups of a level, interpolated from the patches they refine.
+    ///
+    /// * `new`: their indices in `fine`
+    pub(crate) fn prolong(&mut self, device: &Device, fine: &LevelTopology, new: &[usize], eos: &Eos<T>) {
+        prolong(device, fine, new, &mut self.fluid.values, eos);
+        if let Some(scalars) = &mut self.scalars {
+            prolong_scalars(device, fine, new, &self.fluid.values, scalars.count, &mut scalars.values);
+        }
     }
 
     /// The hash of each group of a level.
     pub(crate) fn hashes(&self, device: &Device, level: &LevelTopology) -> Vec<u64> {
         let mut hashes = vec![0; level.len()];
-        state_hash::state_hash(device, level, GROUP_VALUES, &self.fluid, &mut hashes);
+        for (n, fields) in self.fields().enumerate() {
+            let others = fields.hashes(device, level);
+            hashes.iter_mut().zip(others).for_each(|(hash, other)| *hash ^= other.rotate_left(29 * n as u32));
+        }
         hashes
     }
 
     /// The sums over the leaf cells of each group of a level.
     pub(crate) fn totals(&self, device: &Device, level: &LevelTopology) -> Vec<GroupTotals> {
         let mut groups = vec![GroupTotals::default(); level.len()];
-        totals(device, level, &self.fluid, &mut groups);
+        totals(device, level, &self.fluid.values, &mut groups);
         groups
     }
 
     /// The fastest signal of each group of a level.
     pub(crate) fn signal_speeds(&self, device: &Device, level: &LevelTopology, eos: &Eos<T>) -> Deferred<SignalSpeed> {
-        signal_speed(device, level, &self.fluid, eos)
+        signal_speed(device, level, &self.fluid.values, eos)
     }
-}
-
-/// The fluid at a fraction of the current step of a level, whose end is in the pool.
-///
-/// * `fluid`: [`Gas::earlier`]
-pub(crate) fn earlier_fluid<'a, T: Real>(fluid: &'a Buffer<T>, mesh: &'a Mesh, fraction: f64) -> EarlierFluid<'a, T> {
-    EarlierFluid { fluid, places: &mesh.earlier.places, weight: T::from_f64(fraction) }
 }

@@ -22,6 +22,7 @@ mod checks;
 pub(crate) mod coarse_links;
 pub(crate) mod collective_result;
 pub(crate) mod communicator;
+pub(crate) mod deposits;
 pub(crate) mod exact_sum;
 pub(crate) mod exchange;
 pub(crate) mod ghost_exchange;

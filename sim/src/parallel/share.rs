@@ -1,10 +1,10 @@
 //! A rank's share of the octree: the groups that it owns, and ghost copies of others' that these read.
 
-use crate::dark_matter::Deposits;
 use crate::mesh::sites::{LevelGroups, Sites};
 use crate::mesh::{Key, Octree};
 use crate::parallel::coarse_links::{AllGroups, CoarseLinks};
 use crate::parallel::communicator::{Communicator, Traffic};
+use crate::parallel::deposits::Deposits;
 use crate::parallel::ghost_exchange::GhostExchange;
 use crate::parallel::links::{LevelLinks, Relations};
 use crate::parallel::load_balancer::{Compared, LoadBalancer, SweepTime};

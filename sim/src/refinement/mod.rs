@@ -118,7 +118,7 @@ pub fn wanted<T: Real>(state: &State<T>, context: &RefinementContext<'_, T>, fro
             &state.mesh.tree,
             (level, level),
             &state.mesh.tables[level],
-            state.gas.as_ref().map(|gas| &gas.fluid),
+            state.gas.as_ref().map(|gas| &gas.fluid.values),
             state.dark_matter.as_ref().map(DarkMatter::density),
             state.dark_matter.as_ref().map(DarkMatter::weights),
             factor,

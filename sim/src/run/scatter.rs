@@ -3,7 +3,7 @@
 //! Of a state in memory each rank has some groups, or the first all; of a file each reads some blocks. Owners are the same
 //! in both cases, and whoever had which groups.
 
-use crate::dark_matter::{DarkMatterHeader, Deposits, HostParticles, distribute};
+use crate::dark_matter::{DarkMatterHeader, HostParticles, distribute};
 use crate::error::SimError;
 use crate::io::blocks::{Blocks, GROUPS};
 use crate::io::snapshot::{Snapshot, StartFrom};
@@ -11,6 +11,7 @@ use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Octree};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::{Communicator, FIRST};
+use crate::parallel::deposits::Deposits;
 use crate::parallel::keys::{exchange_keys, route};
 use crate::parallel::load_balancer::LoadBalancer;
 use crate::parallel::owners::Owners;

@@ -18,8 +18,7 @@ use crate::state::memory::Footprint;
 use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::messages::MessageSizes;
-use comove_kernels::slots::copy_slots;
-use comove_kernels::{DeviceTable, Eos, Real, prolong};
+use comove_kernels::{DeviceTable, Eos, Real};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level is cut anew once some rank has so many times the part of it that it is to have.
@@ -199,10 +198,7 @@ impl<T: Real> State<T> {
         for level in kept + 1..self.level_count() {
             let (tables, new) = (&self.mesh.tables[level], &new[level]);
             if let Some(gas) = &mut self.gas {
-                prolong::prolong(&self.device, tables, new, &mut gas.fluid, eos);
-                if let Some(scalars) = &mut self.scalars {
-                    scalars.prolong(&self.device, tables, new, &gas.fluid);
-                }
+                gas.prolong(&self.device, tables, new, eos);
             }
             self.refresh(level);
         }
@@ -378,7 +374,7 @@ impl<T: Real> State<T> {
         moves.to.iter().map(|keys| keys.iter().map(slot).collect()).collect()
     }
 
-    /// Sends fluid and scalars of groups that leave, and puts that of those that come into their slots. Some of these are still
+    /// Sends the gas of groups that leave, and puts that of those that come into their slots. Some of these are still
     /// those of groups that leave, so it comes to the other pool first, where nobody has these slots.
     ///
     /// * `leaving`: slots by rank, before the tree changed
@@ -395,16 +391,10 @@ impl<T: Real> State<T> {
                 all.iter().enumerate().flat_map(of_rank).collect::<Vec<_>>()
             };
             let links = links_of_slots(&of_part(leaving), &of_part(&coming));
-            self.exchange.ghosts.send_slots(&links, GROUP_VALUES, &gas.fluid, &mut gas.next);
-            if let Some(scalars) = &mut self.scalars {
-                scalars.send_groups(&self.exchange, &links);
-            }
+            gas.fields_mut().for_each(|fields| fields.send_groups(&self.exchange, &links));
         }
         let came: DeviceTable<u32> = coming.into_iter().flatten().collect();
-        copy_slots(&self.device, GROUP_VALUES, &gas.next, &came, &mut gas.fluid, &came);
-        if let Some(scalars) = &mut self.scalars {
-            scalars.copy_from_next(&self.device, &came);
-        }
+        gas.fields_mut().for_each(|fields| fields.copy_from_next(&self.device, &came));
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn diagnose<T: Real>(state: &State<T>, eos: &Eos<T>, mut place: CellP
 fn of_own<T: Real>(state: &State<T>, eos: &Eos<T>, place: CellPlace) -> Diagnosis {
     let key = place.group();
     let at = place.cell.map(|x| x % GROUP);
-    let fluid = state.gas().fluid.to_host();
+    let fluid = state.gas().fluid.values.to_host();
     let neighbour = |face: usize| {
         let (axis, step) = (face / 2, if face & 1 == 0 { -1 } else { 1 });
         let mut beside = at.map(|x| x as i32);

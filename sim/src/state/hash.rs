@@ -11,11 +11,7 @@ impl<T: Real> State<T> {
         for level in 0..self.level_count() {
             let tables = &self.mesh.tables[level];
             let of_gas = self.gas.as_ref().map(|gas| gas.hashes(&self.device, tables));
-            let mut hashes = of_gas.unwrap_or_else(|| vec![0; tables.len()]);
-            if let Some(scalars) = &self.scalars {
-                let others = scalars.hashes(&self.device, tables);
-                hashes.iter_mut().zip(others).for_each(|(hash, other)| *hash ^= other.rotate_left(29));
-            }
+            let hashes = of_gas.unwrap_or_else(|| vec![0; tables.len()]);
             groups.extend(self.mesh.tree.level(level).iter().copied().zip(hashes));
         }
         groups

@@ -14,14 +14,13 @@ impl<T: Real> State<T> {
         let slots: Vec<u32> = self.mesh.slots.iter().flatten().copied().collect();
         if let Some(gas) = &self.gas {
             host.fluid = vec![0.0; slots.len() * GROUP_VALUES];
-            copy_groups(&gas.fluid, T::as_f64, &slots, &mut host.fluid, GROUP_VALUES, 0..GROUP_VALUES);
+            copy_groups(&gas.fluid.values, T::as_f64, &slots, &mut host.fluid, GROUP_VALUES, 0..GROUP_VALUES);
         }
-        if let Some(scalars) = &self.scalars {
-            let of_group = self.kind.scalars * GROUP_CELLS;
-            host.scalars = vec![vec![0.0; slots.len() * GROUP_CELLS]; self.kind.scalars];
+        if let Some(scalars) = self.gas.as_ref().and_then(|gas| gas.scalars.as_ref()) {
+            host.scalars = vec![vec![0.0; slots.len() * GROUP_CELLS]; scalars.count];
             for (n, scalar) in host.scalars.iter_mut().enumerate() {
                 let range = n * GROUP_CELLS..(n + 1) * GROUP_CELLS;
-                copy_groups(scalars.pool(), T::as_f64, &slots, scalar, of_group, range);
+                copy_groups(&scalars.values, T::as_f64, &slots, scalar, scalars.of_group(), range);
             }
         }
         if let Some(gravity) = &self.gravity {

@@ -9,7 +9,6 @@ use crate::device_arrays::{ArrayBytes, Extent};
 use crate::error::SimError;
 use crate::error::shortage::{Bound, Shortage};
 use crate::gas::Gas;
-use crate::gas::scalars::Scalars;
 use crate::gravity::{Gravity, root_bytes};
 use crate::io::blocks;
 use crate::mesh::Octree;
@@ -79,7 +78,6 @@ impl Kind {
             flux_planes: planes,
             summed_planes: if self.subcycled { planes } else { 0 },
             earlier_groups: if self.subcycled { groups() } else { 0 },
-            scalars: self.scalars,
             matter_slots: if self.dark_matter { capacity } else { 0 },
             ..Extent::of_levels(&layout.mesh.groups(), [capacity, coarsest_slots(&layout.share.links)], self.has_sheets)
         }
@@ -116,10 +114,7 @@ impl Footprint {
     /// What a layout wants, with pools of `capacity` slots and so many bytes for the root's transforms.
     pub(crate) fn of<T: Real>(layout: &Layout, capacity: usize, kind: Kind, root: usize) -> Self {
         let extent = kind.extent(layout, capacity);
-        let mut arrays = if kind.gas { Gas::<T>::footprint_for(&extent) } else { Vec::new() };
-        if kind.scalars > 0 {
-            arrays.extend(Scalars::<T>::footprint_for(&extent));
-        }
+        let mut arrays = if kind.gas { Gas::<T>::footprint_for(&extent, kind.scalars) } else { Vec::new() };
         if kind.dark_matter {
             arrays.extend(DarkMatter::<T>::footprint_for(&extent));
         }

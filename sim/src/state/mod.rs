@@ -10,17 +10,18 @@ mod saved_state;
 mod subcycling;
 
 use crate::boundary::GravityBoundary;
-use crate::dark_matter::{DarkMatter, Deposits, HostParticles};
+use crate::dark_matter::{DarkMatter, HostParticles};
 use crate::device_arrays::ArrayBytes;
 use crate::error::{OverfullCell, SimError};
 use crate::gas::Gas;
-use crate::gas::scalars::Scalars;
+use crate::gas::conserved_fields::ConservedFields;
 use crate::gravity::{Gravity, Hierarchy, PoissonSolver, Purpose, Sharing, Solve, root_bytes};
 use crate::mesh::earlier_groups::EarlierGroups;
 use crate::mesh::host_state::HostState;
 use crate::mesh::{Key, Mesh};
 use crate::parallel::collective_result::collective_result;
 use crate::parallel::communicator::{Communicator, FIRST};
+use crate::parallel::deposits::Deposits;
 use crate::parallel::exchange::Exchange;
 use crate::parallel::link_lists::need;
 use crate::parameters::{Coordinates, RunParameters};
@@ -45,8 +46,6 @@ pub struct State<T> {
     pub mesh: Mesh,
     /// Its gas, if it has some.
     pub gas: Option<Gas<T>>,
-    /// Its passive scalars, if it has some.
-    pub scalars: Option<Scalars<T>>,
     /// Its dark matter, if it has some.
     pub dark_matter: Option<DarkMatter<T>>,
     /// Its potential; none without gravity.
@@ -168,11 +167,9 @@ impl<T: Real> State<T> {
         let none = || vec![MessageSizes::default(); ranks.1];
         let least = solver.as_ref().map_or_else(none, |solver| solver.needs(ranks.1));
         let isolated = parameters.gravity_boundary == GravityBoundary::Isolated;
-        let has_scalars = kind.scalars > 0;
         let mut state = Self {
             mesh: Mesh::of_tree(layout.mesh.tree.clone(), layout.mesh.faces),
-            gas: gas.then(|| Gas::from_host(&device, &host.fluid)).transpose()?,
-            scalars: has_scalars.then(|| Scalars::from_host(&device, host, &parameters.scalars)).transpose()?,
+            gas: gas.then(|| Gas::from_host(&device, host, &parameters.scalars)).transpose()?,
             dark_matter: particles
                 .zip(all)
                 .map(|(particles, all)| DarkMatter::from_host(&device, particles, all, lengths, &host.tree))
@@ -240,17 +237,14 @@ impl<T: Real> State<T> {
 
     /// Brings the ghosts of a level up to date after its gas has changed; nothing to do for a rank that is alone.
     pub fn refresh(&mut self, level: usize) {
-        let Some(gas) = &mut self.gas else { return };
-        self.exchange.refresh(level, |links| &links.cells, FIELDS, &mut gas.fluid);
-        if let Some(scalars) = &mut self.scalars {
-            scalars.refresh(&self.exchange, level, |links| &links.cells);
+        for fields in self.gas.iter_mut().flat_map(Gas::fields_mut) {
+            fields.refresh(&self.exchange, level, |links| &links.cells);
         }
     }
 
     /// Makes what sweeps have written the present state.
     pub(crate) fn swap(&mut self) {
-        self.gas.iter_mut().for_each(Gas::swap);
-        self.scalars.iter_mut().for_each(Scalars::swap);
+        self.gas.iter_mut().flat_map(Gas::fields_mut).for_each(ConservedFields::swap);
     }
 
     /// [`State::refresh`] of all levels.
@@ -317,7 +311,7 @@ impl<T: Real> State<T> {
     pub(crate) fn find_matter_density(&mut self, levels: Range<usize>) -> Option<&Buffer<T>> {
         let Self { device, mesh, gas, dark_matter, root_cell_width, exchange, .. } = self;
         let dark_matter = dark_matter.as_mut()?;
-        let fluid = gas.as_ref().map(|gas| &gas.fluid);
+        let fluid = gas.as_ref().map(|gas| &gas.fluid.values);
         dark_matter.find_density(device, exchange, mesh, levels, fluid, *root_cell_width);
         Some(dark_matter.density())
     }
@@ -387,7 +381,6 @@ impl<T: Real> State<T> {
     /// Bytes of each of the device arrays.
     pub fn footprint(&self) -> Footprint {
         let mut arrays: Vec<ArrayBytes> = self.gas.iter().flat_map(Gas::footprint).collect();
-        arrays.extend(self.scalars.iter().flat_map(Scalars::footprint));
         arrays.extend(self.dark_matter.iter().flat_map(DarkMatter::footprint));
         arrays.extend(self.gravity.iter().flat_map(Gravity::footprint));
         Footprint {
@@ -451,9 +444,6 @@ impl<T: Real> State<T> {
         if let Some(gas) = &mut self.gas {
             gas.fit(&self.device, &extent)?;
         }
-        if let Some(scalars) = &mut self.scalars {
-            scalars.fit(&self.device, &extent)?;
-        }
         if let Some(dark_matter) = &mut self.dark_matter {
             dark_matter.fit(&self.device, &extent)?;
         }
@@ -494,7 +484,7 @@ fn matter<'a, T: Real>(
 ) -> DensitySource<'a, T> {
     match (dark_matter, gas) {
         (Some(dark_matter), _) => DensitySource::of_matter(dark_matter.density(), four_pi_g, mean),
-        (None, Some(gas)) => DensitySource::of_fluid(&gas.fluid, four_pi_g, mean),
+        (None, Some(gas)) => DensitySource::of_fluid(&gas.fluid.values, four_pi_g, mean),
         (None, None) => unreachable!("a run has gas or dark matter"),
     }
 }

@@ -3,29 +3,27 @@
 
 use crate::dark_matter::SavedParticles;
 use crate::error::SimError;
+use crate::gas::Gas;
 use crate::mesh::Octree;
 use crate::parallel::share::Share;
 use crate::state::{RegridMemory, State};
 use comove_kernels::{Buffer, KernelError, Real};
 
-/// Tree, slots, what regrids remember and fluid of a [`State`] on its device.
+/// Tree, slots, what regrids remember, gas and particles of a [`State`] on its device.
 pub(super) struct SavedState<T> {
     tree: Octree,
     slots: Vec<Vec<u32>>,
     share: Share,
     regrid: RegridMemory,
-    /// The pool, `[slots, 6, 16, 16, 16]`, if there is gas.
-    fluid: Option<Buffer<T>>,
-    /// The pool of passive scalars, if there are some.
-    scalars: Option<Buffer<T>>,
+    /// Values of the gas's fields, `[slots, n, 16, 16, 16]`: of the fluid, and of scalars.
+    gas: Vec<Buffer<T>>,
     particles: Option<SavedParticles>,
 }
 
 impl<T: Real> SavedState<T> {
     /// Bytes on the device.
     pub(super) fn bytes(&self) -> usize {
-        let pools = [&self.fluid, &self.scalars];
-        pools.into_iter().flatten().map(Buffer::len).sum::<usize>() * T::BYTES
+        self.gas.iter().map(Buffer::len).sum::<usize>() * T::BYTES
             + self.particles.as_ref().map_or(0, SavedParticles::bytes)
     }
 }
@@ -36,14 +34,15 @@ impl<T: Real> State<T> {
     /// # Errors
     /// [`KernelError::OutOfMemory`]; the state is as it was, and nothing is kept.
     pub fn save(&mut self) -> Result<(), KernelError> {
-        let room = self.saved.take().map(|saved| (saved.fluid, saved.scalars, saved.particles));
-        let (fluid, scalars, particles) = room.unwrap_or_default();
-        let fluid = self.gas.as_ref().map(|now| now.save(&self.device, fluid)).transpose()?;
-        let scalars = self.scalars.as_ref().map(|now| now.save(&self.device, scalars)).transpose()?;
+        let room = self.saved.take().map(|saved| (saved.gas, saved.particles));
+        let (gas, particles) = room.unwrap_or_default();
+        let mut gas = gas.into_iter();
+        let fields = self.gas.iter().flat_map(Gas::fields);
+        let gas = fields.map(|now| now.save(&self.device, gas.next())).collect::<Result<_, _>>()?;
         let particles = self.dark_matter.as_ref().map(|now| now.save(&self.device, particles)).transpose()?;
         let (tree, slots) = (self.mesh.tree.clone(), self.mesh.slots.clone());
         let (share, regrid) = (self.exchange.share.clone(), self.regrid.clone());
-        self.saved = Some(SavedState { tree, slots, share, regrid, fluid, scalars, particles });
+        self.saved = Some(SavedState { tree, slots, share, regrid, gas, particles });
         Ok(())
     }
 
@@ -64,12 +63,8 @@ impl<T: Real> State<T> {
             false => Ok(()),
         };
         self.regrid = saved.regrid.clone();
-        if let (Some(now), Some(saved)) = (&mut self.gas, &saved.fluid) {
-            now.restore(saved);
-        }
-        if let (Some(now), Some(saved)) = (&mut self.scalars, &saved.scalars) {
-            now.restore(saved);
-        }
+        let fields = self.gas.iter_mut().flat_map(Gas::fields_mut);
+        fields.zip(&saved.gas).for_each(|(now, saved)| now.restore(saved));
         if let (Some(now), Some(saved)) = (&mut self.dark_matter, &saved.particles) {
             now.restore(&self.device, saved);
         }

@@ -1,9 +1,9 @@
 //! What subcycled levels keep for finer ones to interpolate between, and for flux correction.
 
 use super::State;
+use crate::gas::Gas;
 use crate::gravity::StepPhase;
 use comove_kernels::Real;
-use comove_kernels::layout::FLUX_PLANE_VALUES;
 
 impl<T: Real> State<T> {
     /// Whether levels take steps of their own.
@@ -14,11 +14,8 @@ impl<T: Real> State<T> {
     /// Keeps a level as it is before its step, and clears the sums of the fluxes between it and the next finer one.
     pub fn keep_start(&mut self, level: usize) {
         if self.kind.subcycled {
-            if let Some(gas) = &mut self.gas {
-                gas.keep_start(&self.device, &self.mesh, level);
-            }
-            if let Some(scalars) = &mut self.scalars {
-                scalars.keep_start(&self.device, &self.mesh, level);
+            for fields in self.gas.iter_mut().flat_map(Gas::fields_mut) {
+                fields.keep_start(&self.device, &self.mesh, level);
             }
             self.keep_potential(level, StepPhase::Start);
         }
@@ -34,35 +31,25 @@ impl<T: Real> State<T> {
     /// Adds the fluxes of a level's last sweep to their sums.
     pub(crate) fn sum_fluxes(&mut self, level: usize) {
         if self.kind.subcycled {
-            if let Some(gas) = &mut self.gas {
-                gas.sum_fluxes(&self.device, &self.mesh, level);
-            }
-            if let Some(scalars) = &mut self.scalars {
-                scalars.sum_fluxes(&self.device, &self.mesh, level);
+            for fields in self.gas.iter_mut().flat_map(Gas::fields_mut) {
+                fields.sum_fluxes(&self.device, &self.mesh, level);
             }
         }
     }
 
-    /// Copies a level's fluid, ghosts included, to its slots of `next`.
+    /// Copies a level's gas, ghosts included, to its slots of `next`.
     pub(crate) fn copy_to_next(&mut self, level: usize) {
         let slots = self.exchange.slots(level, &self.mesh.tables[level]);
-        if let Some(gas) = &mut self.gas {
-            gas.copy_to_next(&self.device, slots);
-        }
-        if let Some(scalars) = &mut self.scalars {
-            scalars.copy_to_next(&self.device, slots);
+        for fields in self.gas.iter_mut().flat_map(Gas::fields_mut) {
+            fields.copy_to_next(&self.device, slots);
         }
     }
 
     /// Sends the fluxes (of the last sweep, or summed over a step) through faces of the next finer level to the ranks that own
     /// the coarse groups.
     pub(crate) fn send_fluxes(&mut self, level: usize) {
-        let Some(gas) = &mut self.gas else { return };
-        let fluxes = gas.correcting_fluxes(self.kind.subcycled);
-        let links = &self.mesh.flux.links[level];
-        self.exchange.ghosts.exchange_slots(links, FLUX_PLANE_VALUES, fluxes);
-        if let Some(scalars) = &mut self.scalars {
-            scalars.send_fluxes(&self.exchange, links, self.kind.subcycled);
+        for fields in self.gas.iter_mut().flat_map(Gas::fields_mut) {
+            fields.send_fluxes(&self.exchange, &self.mesh.flux.links[level], self.kind.subcycled);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One hydro sweep of one level, with the redo at first order around cells that it cannot advance.
 
-use crate::gas::scalars::Scalars;
-use crate::gas::{Gas, earlier_fluid};
+use crate::gas::Gas;
+use crate::gas::conserved_fields::{ConservedFields, earlier_fluid};
 use crate::mesh::Key;
 use crate::parallel::ghost_exchange::{GhostExchange, from_peers};
 use crate::parallel::links::{InteriorBoundary, LevelLinks};
@@ -183,15 +183,14 @@ impl<T: Real> State<T> {
     ) -> SweepOutput {
         // two launches leave the device with little to do at the end of each
         let fills_devices = fills_devices(&self.device, &self.exchange.share, level, 2);
-        if let Some(scalars) = &mut self.scalars {
+        for scalars in self.gas.iter_mut().flat_map(|gas| &mut gas.scalars) {
             scalars.refresh(&self.exchange, level, |links| &links.sweep);
         }
         let (fluid, mut sweeping, ranks) = self.sweeping(level, coarse, diagnostics);
         let Some((ghost_exchange, links)) =
             ranks.filter(|(ghost_exchange, links)| ghost_exchange.is_carried(&links.sweep))
         else {
-            let fluid = &mut self.gas.as_mut().expect(HAS_GAS).fluid;
-            self.exchange.refresh(level, |links| &links.sweep, FIELDS, fluid);
+            self.gas.as_mut().expect(HAS_GAS).fluid.refresh(&self.exchange, level, |links| &links.sweep);
             return self.sweep(level, coarse, SweepTargets::All, parameters, diagnostics);
         };
         sweeping.measured = sweeping.measured.filter(|_| fills_devices);
@@ -211,8 +210,9 @@ impl<T: Real> State<T> {
         coarse: Option<f64>,
         diagnostics: &'a mut StepDiagnostics,
     ) -> (&'a mut Buffer<T>, Sweeping<'a, T>, Option<(&'a GhostExchange, &'a LevelLinks)>) {
-        let Self { device, mesh, gas, scalars, exchange, .. } = self;
-        let Gas { fluid, next, fluxes, troubled, earlier, .. } = gas.as_mut().expect(HAS_GAS);
+        let Self { device, mesh, gas, exchange, .. } = self;
+        let Gas { fluid, scalars, troubled } = gas.as_mut().expect(HAS_GAS);
+        let ConservedFields { values, next, fluxes, earlier, .. } = fluid;
         let sweeping = Sweeping {
             device,
             tables: &mesh.tables[level],
@@ -221,11 +221,17 @@ impl<T: Real> State<T> {
             next,
             fluxes,
             troubled,
-            scalars: scalars.as_mut().map(Scalars::sweep),
+            scalars: scalars.as_mut().map(swept_scalars),
             measured: fills_devices(device, &exchange.share, level, 1).then_some((diagnostics, level)),
         };
-        (fluid, sweeping, exchange.links(level).map(|links| (&exchange.ghosts, links)))
+        (values, sweeping, exchange.links(level).map(|links| (&exchange.ghosts, links)))
     }
+}
+
+/// The scalars that a sweep carries along.
+fn swept_scalars<T>(scalars: &mut ConservedFields<T>) -> ScalarSweep<'_, T> {
+    let ConservedFields { count, values, next, fluxes, earlier, .. } = scalars;
+    ScalarSweep { count: *count, before: values, earlier, after: next, fluxes }
 }
 
 /// What sweeps of a level have to do with besides the fluid.

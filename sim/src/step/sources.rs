@@ -27,7 +27,7 @@ pub(super) fn apply<T: Real>(
     let State { device, mesh, gas: Some(gas), .. } = state else { return };
     for source in physics.parameters.sources() {
         let started = device.now();
-        let reports = source.apply(device, &mesh.tables[level], &mut gas.fluid, &physics.eos, span);
+        let reports = source.apply(device, &mesh.tables[level], &mut gas.fluid.values, &physics.eos, span);
         diagnostics.defer(level, Pending::Source { source, dt: span.dt, reports });
         diagnostics.record_time(DevicePart::Sources, started, device.now());
     }
@@ -48,10 +48,10 @@ pub(crate) fn first_limit<T: Real>(
         for level in 0..state.level_count() {
             let State { device, mesh, gas: Some(gas), .. } = state else { return None };
             let tables = &mesh.tables[level];
-            gas.copy_to_next(device, &tables.slots);
+            gas.fluid.copy_to_next(device, &tables.slots);
             let span = Span { clock, a, dt: dt / physics.parameters.time_steps.per_root_step(level) };
             for source in physics.parameters.sources() {
-                let reports = source.apply(device, tables, &mut gas.next, &physics.eos, span);
+                let reports = source.apply(device, tables, &mut gas.fluid.next, &physics.eos, span);
                 trial.defer(level, Pending::Source { source, dt: span.dt, reports });
             }
         }

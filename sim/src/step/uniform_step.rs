@@ -12,8 +12,7 @@ use crate::step::physics::Physics;
 use crate::step::plan::{Direction, Operation};
 use crate::step::sources;
 use comove_kernels::gravity_kick::{gravity_kick, max_acceleration};
-use comove_kernels::layout::FIELDS;
-use comove_kernels::{Eos, Real, potential_energy, restrict};
+use comove_kernels::{Eos, Real, potential_energy};
 
 /// One uniform step of all levels.
 ///
@@ -130,31 +129,16 @@ pub(crate) fn correct_level<T: Real>(
     let dt_over_dx = T::from_f64(dt / state.cell_width(level));
     state.send_fluxes(level);
     let subcycled = state.is_subcycled();
-    let State { device, mesh, gas: Some(gas), scalars, .. } = state else { return };
-    let faces = &mesh.flux.reflux[level];
-    let reports = gas.correct(device, faces, subcycled, dt_over_dx, &physics.eos);
-    if let Some(scalars) = scalars {
-        scalars.correct(device, faces, subcycled, dt_over_dx);
-    }
+    let State { device, mesh, gas: Some(gas), .. } = state else { return };
+    let reports = gas.correct(device, &mesh.flux.reflux[level], subcycled, dt_over_dx, &physics.eos);
     diagnostics.defer(level, Pending::Correction(reports));
     restrict_level(state, level, &physics.eos);
 }
 
 /// Restriction to one level; patches that other ranks have refined come from them.
 fn restrict_level<T: Real>(state: &mut State<T>, level: usize, eos: &Eos<T>) {
-    let State { device, exchange, mesh, gas: Some(gas), scalars, .. } = state else { return };
-    restrict::restrict(device, &mesh.tables[level], &mut gas.fluid, eos);
-    if let Some(scalars) = scalars {
-        scalars.restrict(device, &mesh.tables[level]);
-    }
-    if let Some(links) = exchange.links(level) {
-        restrict::restrict(device, &links.parents, &mut gas.fluid, eos);
-        exchange.ghosts.exchange_cells(&links.patches, FIELDS, &mut gas.fluid);
-        if let Some(scalars) = scalars {
-            scalars.restrict(device, &links.parents);
-            scalars.send_patches(exchange, links);
-        }
-    }
+    let State { device, exchange, mesh, gas: Some(gas), .. } = state else { return };
+    gas.restrict(device, &mesh.tables[level], (exchange, exchange.links(level)), eos);
 }
 
 /// The gravity kick of all levels over `dt`.
@@ -180,9 +164,16 @@ pub(crate) fn kick_level<T: Real>(
     let coarse = coarse.map(|passed| gravity.potential.at(mesh, passed));
     let (tables, potential) = (&mesh.tables[level], &gravity.potential.current);
     let kicks = match gas {
-        Some(gas) => {
-            Pending::Kick(gravity_kick(device, tables, potential, coarse.as_ref(), &mut gas.fluid, h, dt, &physics.eos))
-        }
+        Some(gas) => Pending::Kick(gravity_kick(
+            device,
+            tables,
+            potential,
+            coarse.as_ref(),
+            &mut gas.fluid.values,
+            h,
+            dt,
+            &physics.eos,
+        )),
         None => Pending::Peaks(max_acceleration(device, tables, potential, coarse.as_ref(), h)),
     };
     diagnostics.defer(level, kicks);

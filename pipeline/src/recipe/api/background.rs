@@ -159,7 +159,7 @@ fn linear_power(cosmology: &Cosmology, k: f64, z: f64) -> Bound<f64> {
     }
     let growth = at_redshift(NAME, Cosmology::growth_factor, cosmology, z)?;
     let power = LinearPower::new(&PowerSource::EisensteinHu, cosmology);
-    let power = power.map_err(|error| Refusal::caused_by(NAME, &PipelineError::Ic(error)))?;
+    let power = power.map_err(|error| PipelineError::Ic(error).refused_by(NAME))?;
     Ok(growth * growth * power.at(k))
 }
 

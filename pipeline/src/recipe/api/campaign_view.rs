@@ -117,7 +117,7 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
         files.iter().try_for_each(|file: &Input| file.check(&campaign.progress))?;
         left_in(&files)
     };
-    read().map_err(|error| Refusal::caused_by("result", &error))
+    read().map_err(|error| error.refused_by("result"))
 }
 
 /// The one that a name names: of the recipe's, or else one of the others by its folder.

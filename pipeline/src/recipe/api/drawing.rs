@@ -80,9 +80,6 @@ impl Drawing {
         let path = self.folder.join(file);
         let folder = std::fs::create_dir_all(&self.folder).map_err(PipelineError::io(&self.folder));
         let printed = || print(&path.display().to_string());
-        folder
-            .and_then(|()| write(&path))
-            .and_then(|()| printed())
-            .map_err(|error| Refusal::caused_by(function, &error))
+        folder.and_then(|()| write(&path)).and_then(|()| printed()).map_err(|error| error.refused_by(function))
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
                 shared.warn("ic_load", place, warning);
             }
-            let contents = options.contents(&path).map_err(|error| Refusal::caused_by("ic_load", &error))?;
+            let contents = options.contents(&path).map_err(|error| error.refused_by("ic_load"))?;
             let built = options.build(cosmology, path.clone(), contents);
             let missing = |name: &str| refusal("ic_load", "", &format!("missing field `{name}`"), &[NAME]);
             let (ic, root) = built.map_err(missing)?;
@@ -161,7 +161,7 @@ pub(super) fn check_power(
 }
 
 fn unusable(function: &str, error: IcError) -> Box<EvalAltResult> {
-    Refusal::caused_by(function, &PipelineError::Ic(error))
+    PipelineError::Ic(error).refused_by(function)
 }
 
 /// The mesh that `make` makes of the options, now or once they are known.

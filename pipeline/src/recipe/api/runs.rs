@@ -68,7 +68,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Bound<Run> {
         let saved = Saved::new(input_path(SAVED, &shared, &file)?);
-        let saved = saved.map_err(|error| Refusal::caused_by(SAVED, &error))?;
+        let saved = saved.map_err(|error| error.refused_by(SAVED))?;
         Ok(Run { node: Node::new(saved, Vec::new()), outputs: None, problem: None })
     });
 }

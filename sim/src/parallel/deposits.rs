@@ -43,9 +43,9 @@ pub struct Deposits {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DepositLinks {
     /// Nothing but the slots that own particles leave mass in: of own groups and of others'.
-    pub(super) tables: LevelTopology,
+    pub(crate) tables: LevelTopology,
     /// Boxes of cells of others' groups, and of own ones; these may overlap.
-    pub(super) cells: CellLinks,
+    pub(crate) cells: CellLinks,
 }
 
 impl Deposits {
@@ -127,7 +127,7 @@ impl Deposits {
     }
 
     /// The messages about a level.
-    pub(super) fn links(&self, level: usize) -> &DepositLinks {
+    pub(crate) fn links(&self, level: usize) -> &DepositLinks {
         &self.links[level]
     }
 }
