@@ -24,5 +24,5 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Pages of docs/ link to those of the root as GitHub shows them: `../README.md`."""
     for other, name in PAGES.items():
-        markdown = markdown.replace(f"](../{other}", f"]({name}")
+        markdown = markdown.replace(f"](../../{other}", f"](../{name}").replace(f"](../{other}", f"]({name}")
     return markdown

@@ -93,7 +93,7 @@ def page(records):
             f"`scripts/performance` measured this ([performance.json](performance.json)): {gpu}, {m['cores']} cores "
             f"of {m['processor'] or 'an unknown processor'}, {m['program']}, scheme "
             f"`{m.get('scheme', 'relaxing_tvd')}`. *Paper*: Schive, Tsai & Chiueh 2010, ApJS 186, 457, sections 3 and 5. "
-            "Attempts: notes on the [GPU](notes-gpu.md), [hydrodynamics](notes-kernels.md), [gravity](notes-gravity.md).", ""]
+            "Attempts: notes on the [GPU](notes/gpu.md), [hydrodynamics](notes/hydrodynamics.md), [gravity](notes/gravity.md).", ""]
     if m["quick"]:
         text += ["**The smallest sizes, to see that everything runs: no measurement.**", ""]
     for title, section in SECTIONS:

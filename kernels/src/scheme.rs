@@ -46,7 +46,7 @@ impl Scheme {
         }
     }
 
-    /// Largest Courant number of a sweep at which it was found stable (docs/notes-kernels.md, *Accuracy*).
+    /// Largest Courant number of a sweep at which it was found stable (docs/notes/hydrodynamics.md, *Accuracy*).
     pub const fn max_courant(self) -> f64 {
         match self {
             Self::RelaxingTvd => 0.8,

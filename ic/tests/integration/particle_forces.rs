@@ -47,7 +47,7 @@ fn random(state: &mut u64) -> f64 {
 }
 
 /// One of them is in the ball, the other in any direction from it, on its level or a coarser one. Further away, where the force is
-/// weaker than what a particle does to itself at a face of levels, pairs scatter (docs/notes-dark-matter.md).
+/// weaker than what a particle does to itself at a face of levels, pairs scatter (docs/notes/dark-matter.md).
 #[test]
 fn forces_are_ewalds_across_levels() {
     const FINEST: f64 = 1.0 / 128.0;

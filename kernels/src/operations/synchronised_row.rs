@@ -1,7 +1,7 @@
 //! A row of cells before and after [`synchronise`], and how the difference is booked.
 //!
 //! Plain loops over rows of fixed length, without closures: that is what the compiler vectorises for every
-//! instruction set (docs/notes-kernels.md).
+//! instruction set (docs/notes/hydrodynamics.md).
 
 use crate::layout::{DENSITY, ENERGY, FIELDS, GROUP, PATCH, cell};
 use crate::level::level_topology::NONE;

@@ -1,4 +1,4 @@
-//! Dual energy formalism: total energy and entropy scalar kept consistent (docs/notes-kernels.md, *Dual energy*).
+//! Dual energy formalism: total energy and entropy scalar kept consistent (docs/notes/hydrodynamics.md, *Dual energy*).
 //!
 //! Little of the total energy of fast gas is thermal, and truncation errors of the kinetic energy end up there, in the
 //! fast cell and in slow cells beside it. Such gas takes its pressure from the advected entropy scalar, and its energy is

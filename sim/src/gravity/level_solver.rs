@@ -20,7 +20,7 @@ use comove_kernels::{
 const ACROSS: [fn(&LevelLinks) -> &CellLinks; 2] = [|links| &links.faces[0], |links| &links.faces[1]];
 
 /// Over-relaxation of boundary values after a coarse correction: better than none by measurement
-/// (docs/notes-gravity.md).
+/// (docs/notes/gravity.md).
 const OVERRELAXATION: f64 = 1.1;
 
 device_arrays! {

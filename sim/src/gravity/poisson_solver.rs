@@ -237,7 +237,7 @@ impl<T: Real> PoissonSolver<T> {
     }
 
     /// Solves one level at a time of its own, with the sheets of its last solve together with finer levels held. A
-    /// refined level starts from the coarser one, not from its own potential of a time before (docs/notes-gravity.md).
+    /// refined level starts from the coarser one, not from its own potential of a time before (docs/notes/gravity.md).
     ///
     /// - `coarse`: the coarser level's potential at that time; none for the root.
     /// - `potential`: `[slots, 16, 16, 16]`; the level's slots are overwritten.

@@ -236,7 +236,7 @@ fn records_have_the_extreme_densities_of_all_matter() {
 #[test]
 fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
     for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
-        let start = waves(2);
+        let start = waves(1);
         let parameters = RunParameters { max_delta_a: 0.02, ..parameters(time_steps, Precision::Single) };
         let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
         let kinetic = |record: &StepRecord| {
@@ -417,7 +417,7 @@ fn cells_of_many_particles_are_refined() {
 #[test]
 fn a_heavy_particle_moves_like_eight_light_ones() {
     let heavy = {
-        let mut start = without_gas(waves_on(2, [16; 3]));
+        let mut start = without_gas(waves_on(1, [16; 3]));
         let particles = start.state.particles.as_mut().unwrap();
         particles.particle_mass /= 8.0;
         particles.id.iter_mut().for_each(|id| *id = id_of_class(1, *id).unwrap());

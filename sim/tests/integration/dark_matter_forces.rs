@@ -215,7 +215,7 @@ fn orbits_close() {
 }
 
 /// In a refined part of the box, whose faces the bodies do not reach, and where all of it is refined: one turn, four with
-/// `COMOVE_SLOW_TESTS` (docs/notes-dark-matter.md). Measured: the centre moves 0.016 and 0.0023 root cells in one turn, 0.19
+/// `COMOVE_SLOW_TESTS` (docs/notes/dark-matter.md). Measured: the centre moves 0.016 and 0.0023 root cells in one turn, 0.19
 /// and 0.0023 in four.
 #[test]
 fn orbits_on_refined_levels_keep_their_energy() {

@@ -1,7 +1,6 @@
 //! Coarse grids on a GPU: a block a group where the grid of 8³ cells takes part, else a thread a cell; the coarsest grid of
 //! small levels in one block.
 
-use super::v_cycle::COARSEST;
 use super::{CoarseGrid, Factors};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::Pointer;
@@ -114,16 +113,17 @@ pub(super) fn is_for_one_block(tables: &LevelTopology) -> bool {
     tables.len() <= GROUPS_OF_A_THREAD * COARSEST_THREADS as usize
 }
 
-/// All sweeps on the coarsest grid in one launch.
+/// All sweeps on the coarsest grid, of these weights, in one launch.
 ///
 /// * `fine`: the grid whose residual is the source, where that is not there yet
 pub(super) fn solve_coarsest<T: Real>(
     device: &CudaDevice,
     tables: &LevelTopology,
+    weights: [f64; 8],
     fine: Option<&[Buffer<T>; 3]>,
     coarsest: &mut [Buffer<T>; 3],
 ) {
-    let factors = CoarsestFactors(COARSEST.map(|weight| Factors::<T>::new(1, weight)));
+    let factors = CoarsestFactors(weights.map(|weight| Factors::<T>::new(1, weight)));
     let [fine_source, fine_error] = match fine {
         Some([source, error, _]) => [source.pointer(), error.pointer()],
         None => [Pointer::NULL; 2],

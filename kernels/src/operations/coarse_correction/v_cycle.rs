@@ -7,10 +7,10 @@ use crate::level::level_topology::LevelTopology;
 use crate::real::Real;
 
 /// Weights of the sweeps before a coarser grid is used, after it, and on the coarsest grid: Chebyshev's for the errors
-/// that each has to damp (docs/notes-gravity.md).
+/// that each has to damp (docs/notes/gravity.md).
 const BEFORE: [f64; 2] = [0.5759, 2.157];
 const AFTER: f64 = 0.9091;
-pub(super) const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.036, 4.475, 12.72];
+const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.036, 4.475, 12.72];
 
 /// The grid of one cell a group.
 const COARSEST_GRID: usize = GRID_WIDTHS.len() - 1;
@@ -139,7 +139,8 @@ impl<'a, T: Real> VCycle<'a, T> {
                 }
                 self.grid(COARSEST_GRID).check(whole);
                 let [_, _, fine, coarsest] = &mut self.grids;
-                super::cuda::solve_coarsest(device, whole, self.exchange.is_none().then_some(&**fine), coarsest);
+                let fine = self.exchange.is_none().then_some(&**fine);
+                super::cuda::solve_coarsest(device, whole, COARSEST, fine, coarsest);
                 true
             }
         }

@@ -40,7 +40,7 @@ impl PeriodicGreen {
 }
 
 /// How much of the acceleration counts as gathered at corners of cells: with it all matter grows as in linear theory to a quarter
-/// of the Nyquist wave number, alone and beside gas, which grows faster there (docs/notes-dark-matter.md, *Tried*).
+/// of the Nyquist wave number, alone and beside gas, which grows faster there (docs/notes/dark-matter.md, *Tried*).
 fn on_lattice(share: f64) -> f64 {
     if share < 1.0 { 0.5 } else { 0.75 }
 }
