@@ -1,6 +1,7 @@
 //! The command line.
 
-use crate::control::{TimeLimit, parse_walltime};
+use crate::processes::control::{TimeLimit, parse_walltime};
+use crate::processes::isolated_read::Trial;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -107,37 +108,6 @@ pub struct Inspect {
 /// Explanation of examinations.
 const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget and SWIFT are compared with linear theory of the cosmology in the \
                            file. The exit code is 4 if a finding is wrong.";
-
-/// What is validated in a child process.
-#[derive(Clone, Debug, Subcommand)]
-pub enum Trial {
-    /// A snapshot
-    Snapshot {
-        /// The file
-        #[arg(value_parser = text_path())]
-        file: PathBuf,
-    },
-    /// The species of a snapshot, which it prints
-    SnapshotSpecies {
-        /// The file
-        file: PathBuf,
-    },
-    /// Format and species of an initial condition, which it prints
-    MeshContents {
-        /// The file
-        file: PathBuf,
-    },
-    /// The examination of an initial condition, which it prints
-    Examine {
-        /// File and given numbers, as JSON
-        request: String,
-    },
-    /// The mesh of an initial condition
-    Mesh {
-        /// What to load, as JSON
-        ic: String,
-    },
-}
 
 /// Signals and files that a running campaign reacts to.
 const REQUESTS: &str = "To end a campaign: press Ctrl-C, create a file `stop` in the campaign folder, or send SIGTERM, SIGQUIT, \

@@ -1,6 +1,6 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
-use crate::machine;
+use crate::processes::machine;
 use crate::recipe::error::{RecipeError, Refusal};
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;

@@ -8,8 +8,8 @@ pub use crate::stage::evolve::RESULTS_VERSION;
 use crate::campaign::fingerprint::{fingerprint, fingerprint_of};
 use crate::error::PipelineError;
 use crate::ledger::Identity;
-use crate::lock::Lock;
 use crate::recipe::{Source, evaluate};
+use crate::storage::lock::Lock;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub fn fingerprint_of_run(identity: Value, results_version: u32) -> serde_json::
 /// # Errors
 /// [`PipelineError::Io`] if the file cannot be read.
 pub fn read_jsonl<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, PipelineError> {
-    crate::jsonl::read(file)
+    crate::storage::jsonl::read(file)
 }
 
 /// Takes the lock of a campaign folder for as long as the value lives.

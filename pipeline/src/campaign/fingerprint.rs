@@ -5,8 +5,8 @@
 //! the machine that wrote it nor the wording of the recipe counts. What only decides how long a run goes or what it writes
 //! (`z_end`, outputs, checkpoints) is not among the parameters, so extending a run continues it.
 
-use crate::canonical_json::canonical;
 use crate::stage::Stage;
+use crate::storage::canonical_json::canonical;
 use serde_json::Value;
 
 /// The fingerprint, 64 hexadecimal digits, of `stage` with this version of its results and inputs with these digests.

@@ -3,9 +3,9 @@
 
 use super::Node;
 use super::deferred::Deferred;
-use crate::canonical_json::leaves;
 use crate::stage::EXPRESSIONS;
 use crate::stage::ic::shown as cells;
+use crate::storage::canonical_json::leaves;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,8 +3,8 @@
 use super::{given, print, read};
 use crate::campaign::CampaignResolver;
 use crate::error::PipelineError;
-use crate::progress::Progress;
 use crate::rehearsal::rehearse;
+use crate::terminal::progress::Progress;
 use crate::{cli, recipe};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Differences between two stages, for messages.
 
-use crate::canonical_json::leaves;
 use crate::ledger::{Artefact, Identity};
 use crate::stage::evolve::with_expressions;
+use crate::storage::canonical_json::leaves;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

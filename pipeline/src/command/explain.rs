@@ -8,9 +8,9 @@ use crate::cli;
 use crate::error::PipelineError;
 use crate::ledger::{History, StageHistory};
 use crate::moment::list;
-use crate::progress::Progress;
 use crate::stage::Stage;
 use crate::stage::result::digest_of;
+use crate::terminal::progress::Progress;
 use std::path::Path;
 
 pub(super) fn explain(arguments: cli::Explain) -> Result<(), PipelineError> {

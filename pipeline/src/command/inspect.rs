@@ -3,8 +3,8 @@
 use super::print;
 use crate::cli::Inspect;
 use crate::error::PipelineError;
-use crate::isolated_read;
 use crate::moment::Moment;
+use crate::processes::isolated_read;
 use comove_ic::{Finding, Given, Verdict};
 use comove_sim::kernels::point::particle::mass_of_class;
 use comove_sim::{Coordinates, Precision, Snapshot};

@@ -19,15 +19,15 @@ mod unfinished;
 mod verify_restart;
 
 use crate::cli::{Cli, Command};
-use crate::crew::Ranks;
 use crate::error::PipelineError;
-use crate::files::absolute;
-use crate::folder::{CampaignFolder, Manifest};
-use crate::isolated_read;
 use crate::ledger::{History, StageHistory, history};
+use crate::processes::crew::Ranks;
+use crate::processes::isolated_read;
 use crate::recipe::{self, Recipe, Source};
 use crate::stage::Stage;
-use crate::streams::print;
+use crate::storage::files::absolute;
+use crate::storage::folder::{CampaignFolder, Manifest};
+use crate::terminal::streams::print;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

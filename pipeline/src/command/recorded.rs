@@ -3,12 +3,13 @@
 
 use crate::cli::OneDevice;
 use crate::error::{CHANGED_FILE, PipelineError};
-use crate::folder::CampaignFolder;
 use crate::ledger::{History, StageHistory, history};
-use crate::progress::Progress;
+use crate::processes::isolated_read;
 use crate::stage::evolve::steps;
 use crate::stage::result::digest_of;
-use crate::{isolated_read, jsonl};
+use crate::storage::folder::CampaignFolder;
+use crate::storage::jsonl;
+use crate::terminal::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::records::{StepRecord, upgrade};
 use comove_sim::{RunParameters, Simulation, Snapshot, SnapshotHeader, Steering};

@@ -4,9 +4,9 @@ use super::print;
 use super::recorded::{RecordedRun, Replay, class_of};
 use crate::cli;
 use crate::error::PipelineError;
-use crate::files::regular_file;
 use crate::moment::Moment;
 use crate::stage::evolve::{RESULTS_VERSION, steps};
+use crate::storage::files::regular_file;
 use comove_kernels::Device;
 use comove_sim::{Role, Snapshot};
 

@@ -34,7 +34,7 @@ use crate::moment::Moment;
 use crate::stage::evolve::Evolve;
 use crate::stage::ic::MESH;
 use crate::stage::{Input, SavedState, Stage, StageResult};
-use crate::time_left::CENTURY;
+use crate::terminal::time_left::CENTURY;
 use comove_kernels::Device;
 use comove_kernels::memory::GIB;
 use comove_sim::{Coordinates, Role, SnapshotHeader};

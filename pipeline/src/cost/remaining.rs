@@ -12,7 +12,7 @@ use crate::ledger::History;
 use crate::moment::Moment;
 use crate::stage::SavedState;
 use crate::stage::evolve::Evolve;
-use crate::time_left::{Estimator, TimeLeft};
+use crate::terminal::time_left::{Estimator, TimeLeft};
 use comove_kernels::Device;
 use comove_sim::records::StepRecord;
 use comove_sim::{Coordinates, Octree, SnapshotHeader};

@@ -6,7 +6,7 @@ use super::reference::{REFERENCE, Speeds};
 use super::trajectory_model::Record;
 use crate::error::PipelineError;
 use crate::ledger::{Event, History};
-use crate::machine::Host;
+use crate::processes::machine::Host;
 use comove_ic::function_state;
 use comove_ic::problems::{Jeans, Problem};
 use comove_kernels::Device;

@@ -18,13 +18,13 @@ pub(crate) mod slots;
 
 use crate::campaign::Campaign;
 use crate::campaign::select::Choice;
-use crate::control::Control;
 use crate::error::PipelineError;
-use crate::folder::CampaignFolder;
 use crate::ledger::{Event, Ledger};
-use crate::progress::Progress;
-use crate::snapshots::Snapshots;
+use crate::processes::control::Control;
 use crate::stage::StageResult;
+use crate::storage::folder::CampaignFolder;
+use crate::storage::snapshots::Snapshots;
+use crate::terminal::progress::Progress;
 use comove_sim::RankGroup;
 use schedule::Schedule;
 pub(crate) use slots::Slots;

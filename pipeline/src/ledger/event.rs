@@ -1,7 +1,7 @@
 //! Events of a campaign. One JSON object a line: version, time, and the event's own fields.
 
-use crate::machine::Host;
 use crate::moment::Moment;
+use crate::processes::machine::Host;
 use comove_sim::{Role, SnapshotHeader};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

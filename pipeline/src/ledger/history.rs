@@ -2,8 +2,8 @@
 
 use super::event::{Artefact, Entry, Event, Identity, SnapshotFile, VERSION};
 use crate::error::PipelineError;
-use crate::files;
 use crate::moment::Moment;
+use crate::storage::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use super::event::{Entry, Event, VERSION};
 use super::history::{self, History};
 use crate::error::PipelineError;
-use crate::event_stream::EventStream;
-use crate::time_left::TimeLeft;
+use crate::terminal::event_stream::EventStream;
+use crate::terminal::time_left::TimeLeft;
 use comove_sim::records::StepRecord;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -4,7 +4,8 @@
 //! operation: a function of this program that is at work then (`halos`, a large `field`) ends first. The limit of time is
 //! of what its thread computes, so that neighbours do not count; ten times that may pass on the clock.
 
-use crate::{machine, streams};
+use crate::processes::machine;
+use crate::terminal::streams;
 use comove_kernels::memory::{self, GIB};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -14,7 +14,7 @@ use super::parameters::Parameters;
 use super::sandbox::{Budget, Limits, within};
 use super::source::Source;
 use crate::error::PipelineError;
-use crate::streams::{message, print};
+use crate::terminal::streams::{message, print};
 use rhai::{Engine, Module, ParseErrorType, Scope};
 use std::collections::BTreeMap;
 use std::path::Path;

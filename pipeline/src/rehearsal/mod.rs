@@ -14,14 +14,14 @@ mod universe;
 mod walk;
 
 use crate::campaign::Campaign;
-use crate::control::Control;
 use crate::error::PipelineError;
-use crate::folder::CampaignFolder;
 use crate::ledger::{Event, History, Ledger};
-use crate::progress::Progress;
+use crate::processes::control::Control;
 use crate::recipe::{Program, Recipe};
-use crate::snapshots::Snapshots;
 use crate::stage::work::REHEARSAL;
+use crate::storage::folder::CampaignFolder;
+use crate::storage::snapshots::Snapshots;
+use crate::terminal::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::RankGroup;
 use std::fmt;

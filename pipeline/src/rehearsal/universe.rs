@@ -3,12 +3,12 @@
 //! It has the coordinates, species, scalars, box and cosmology of the run, and levels around the clump, so that closures see
 //! a halo, a density peak and a refined grid.
 
-use crate::canonical_json::canonical;
 use crate::error::PipelineError;
 use crate::stage::evolve::{Evolve, Origin};
 use crate::stage::formula::Formula;
 use crate::stage::initial::SpeciesPresent;
 use crate::stage::work::Work;
+use crate::storage::canonical_json::canonical;
 use comove_ic::problems::{Gas, Setup};
 use comove_ic::{IcError, function_state, silent};
 use comove_kernels::layout::{ENTROPY, FIELDS, GROUP, GROUP_CELLS, GROUP_VALUES, cell_coordinate};

@@ -3,12 +3,12 @@
 use super::drawn::Drawn;
 use super::section::Section;
 use super::work::{REHEARSED_CALL_S, Work};
-use crate::canonical_json::{canonical, visit_leaves};
 use crate::error::PipelineError;
 use crate::recipe::closure_members::Use;
 use crate::recipe::options::to_json;
 use crate::recipe::sandbox::{Limits, half_of_what_is_free};
 use crate::recipe::{Cause, Place, RecipeError};
+use crate::storage::canonical_json::{canonical, visit_leaves};
 use comove_analysis::table::readable;
 use rhai::{Dynamic, FnPtr};
 use serde_json::{Value, json};

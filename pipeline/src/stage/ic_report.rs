@@ -4,7 +4,7 @@ use super::ic::{FINDING_COLUMNS, InitialCondition, MESH, finding_row};
 use super::section::Section;
 use super::{Input, Memory, SavedState, Stage, StageResult, Work, ic_task};
 use crate::error::PipelineError;
-use crate::task::{IcTask, Task};
+use crate::processes::task::{IcTask, Task};
 use comove_analysis::figure::initial_condition::{Species, initial_condition_figure};
 use comove_ic::Verdict;
 use comove_ic::doctor::Picture;

@@ -45,8 +45,8 @@ pub(crate) mod work;
 
 use crate::error::PipelineError;
 use crate::ledger::{History, SnapshotFile, StageHistory};
-use crate::progress::Progress;
 use crate::recipe::Place;
+use crate::terminal::progress::Progress;
 use comove_kernels::Device;
 use comove_sim::{Octree, SnapshotHeader};
 pub(crate) use result::{Input, Selection, StageResult};

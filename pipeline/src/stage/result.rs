@@ -1,10 +1,10 @@
 //! What a finished stage leaves, and which part of it the next one reads.
 
 use crate::error::{CHANGED_FILE, PipelineError};
-use crate::files::{self, regular_file};
 use crate::ledger::{Artefact, SnapshotFile};
 use crate::moment::{Moment, list};
-use crate::progress::Progress;
+use crate::storage::files::{self, regular_file};
+use crate::terminal::progress::Progress;
 use comove_sim::snapshot::file_digest_reporting;
 use comove_sim::{Role, SimError};
 use serde::de::DeserializeOwned;

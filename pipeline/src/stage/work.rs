@@ -2,14 +2,14 @@
 
 use super::result::Input;
 use super::section::{self, Section};
-use crate::control::Control;
 use crate::error::PipelineError;
 use crate::ledger::{Artefact, Event, Ledger, StageHistory};
 use crate::moment::Moment;
-use crate::progress::Progress;
+use crate::processes::control::Control;
 use crate::recipe::Program;
-use crate::snapshots::Snapshots;
-use crate::time_left::Estimator;
+use crate::storage::snapshots::Snapshots;
+use crate::terminal::progress::Progress;
+use crate::terminal::time_left::Estimator;
 use comove_analysis::{AnalysisError, Figure, Record};
 use comove_kernels::Device;
 use comove_sim::{RankGroup, RunParameters, SimError, Simulation, StartFrom, complete_file};

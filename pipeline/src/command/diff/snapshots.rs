@@ -2,8 +2,9 @@
 
 use super::super::differences::changes;
 use super::{Findings, listed};
+use crate::cli;
 use crate::error::PipelineError;
-use crate::{cli, isolated_read};
+use crate::processes::isolated_read;
 use comove_analysis::field_difference::{FieldDifferences, field_differences};
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, power_spectrum};
 use comove_analysis::table::readable;

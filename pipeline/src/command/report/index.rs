@@ -3,7 +3,6 @@
 use super::state::State;
 use crate::campaign::StageStatus;
 use crate::error::PipelineError;
-use crate::folder::CampaignFolder;
 use crate::ledger::SnapshotFile;
 use crate::moment::Moment;
 use crate::recipe::docs::records;
@@ -13,6 +12,7 @@ use crate::stage::evolve::start::AUDIT;
 use crate::stage::evolve::{observed, steps};
 use crate::stage::section;
 use crate::stage::work::write_file;
+use crate::storage::folder::CampaignFolder;
 use comove_analysis::columns;
 use comove_analysis::report::{self, StateKind};
 use comove_sim::Role;

@@ -2,7 +2,7 @@
 
 use crate::campaign::{CampaignResolver, Resolved};
 use crate::ledger::{Event, History};
-use crate::machine::Host;
+use crate::processes::machine::Host;
 use crate::recipe::Recipe;
 use comove_kernels::memory::GIB;
 use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
 //! What a script sees of its campaign: the constant `CAMPAIGN`.
 
 use super::run_view::{Called, RunView};
-use crate::progress::Progress;
 use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::reference::{Function, Type};
 use crate::stage::combine::{data_of, left_in};
 use crate::stage::{Input, StageResult};
+use crate::terminal::progress::Progress;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 use std::path::PathBuf;
 use std::sync::Arc;

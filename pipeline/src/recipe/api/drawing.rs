@@ -7,7 +7,7 @@ use crate::recipe::options::decode;
 use crate::recipe::reference::Function;
 use crate::stage::drawn::{DrawnTable, Plot};
 use crate::stage::work::write_file;
-use crate::streams::print;
+use crate::terminal::streams::print;
 use comove_analysis::Figure;
 use rhai::{Engine, ImmutableString, Map};
 use serde::de::DeserializeOwned;

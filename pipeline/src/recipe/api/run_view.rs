@@ -2,16 +2,16 @@
 //! records.
 
 use super::snapshot_view::SnapshotView;
-use crate::canonical_json::leaves;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
 use crate::recipe::error::{Bound, Cause, Refusal, hint};
 use crate::recipe::options::from_json;
 use crate::recipe::reference::{Function, Type};
-use crate::snapshots::Snapshots;
 use crate::stage::Input;
 use crate::stage::evolve::hooks::{Hooks, of_present_species};
 use crate::stage::evolve::{observed, steps};
+use crate::storage::canonical_json::leaves;
+use crate::storage::snapshots::Snapshots;
 use rhai::{Array, Dynamic, Engine, FnPtr, ImmutableString, NativeCallContext};
 use serde_json::Value;
 use std::path::PathBuf;

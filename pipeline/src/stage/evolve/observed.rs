@@ -6,14 +6,14 @@
 
 use super::hooks::{Hooks, step};
 use super::run::Evolve;
-use crate::canonical_json::visit_leaves;
 use crate::error::PipelineError;
-use crate::jsonl::{self, Lines};
 use crate::moment::Moment;
 use crate::recipe::api::snapshot_view::SnapshotView;
 use crate::stage::closure::Closure;
 use crate::stage::section::Section;
 use crate::stage::work::Work;
+use crate::storage::canonical_json::visit_leaves;
+use crate::storage::jsonl::{self, Lines};
 use comove_analysis::figure::lines::{Curve, Panel, Style, line_figure};
 use comove_analysis::table::{Entry, Table};
 use comove_sim::Snapshot;

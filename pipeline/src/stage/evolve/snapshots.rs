@@ -1,11 +1,11 @@
 //! Writing checkpoints and outputs beside the next steps, and deleting checkpoints that newer ones replace.
 
 use crate::error::PipelineError;
-use crate::files::remove_if_there;
 use crate::ledger::{Event, SnapshotFile};
-use crate::lock;
 use crate::moment::Moment;
 use crate::stage::work::Work;
+use crate::storage::files::remove_if_there;
+use crate::storage::lock;
 use comove_sim::snapshot::Unverified;
 use comove_sim::{Role, SimError, Simulation, Snapshot};
 use serde_json::{Value, json};

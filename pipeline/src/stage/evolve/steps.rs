@@ -4,7 +4,7 @@
 //! recorded again.
 
 use crate::error::PipelineError;
-use crate::jsonl::{self, Lines};
+use crate::storage::jsonl::{self, Lines};
 use comove_sim::records::{CellBudgetAdjustment, Ladder, StepRecord, Timing, upgrade};
 use serde::Deserialize;
 use serde_json::Value;

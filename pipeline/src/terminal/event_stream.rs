@@ -5,8 +5,8 @@
 
 use crate::error::PipelineError;
 use crate::ledger::VERSION;
-use crate::streams::printed;
-use crate::time_left::TimeLeft;
+use crate::terminal::streams::printed;
+use crate::terminal::time_left::TimeLeft;
 use comove_sim::records::StepRecord;
 use serde::Serialize;
 use std::io::Write;

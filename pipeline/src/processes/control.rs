@@ -14,10 +14,10 @@
 //! does, is left in the middle: all files are complete or absent, and that stage is done again.
 
 use crate::error::PipelineError;
-use crate::files::remove_if_there;
 use crate::ledger::{Event, History, Ledger};
-use crate::machine;
+use crate::processes::machine;
 use crate::stage::evolve::steps;
+use crate::storage::files::remove_if_there;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::{flag, low_level};

@@ -3,11 +3,11 @@
 //!
 //! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
 
-use crate::cli::Trial;
 use crate::error::PipelineError;
-use crate::files::regular_file;
-use crate::launchers;
+use crate::processes::launchers;
 use crate::stage::initial::SpeciesPresent;
+use crate::storage::files::regular_file;
+use clap::Subcommand;
 use comove_ic::format::files;
 use comove_ic::{BareFile, Contents, Given, LoadIc};
 use comove_sim::Snapshot;
@@ -71,6 +71,36 @@ fn parsed<S: DeserializeOwned>(file: &Path, printed: &str) -> Result<S, Pipeline
         let reason = format!("the process that read it printed \"{printed}\"; please report this bug of comove");
         PipelineError::input(file, reason)
     })
+}
+
+/// What the child process validates.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Trial {
+    /// A snapshot
+    Snapshot {
+        /// The file
+        file: PathBuf,
+    },
+    /// The species of a snapshot, which it prints
+    SnapshotSpecies {
+        /// The file
+        file: PathBuf,
+    },
+    /// Format and species of an initial condition, which it prints
+    MeshContents {
+        /// The file
+        file: PathBuf,
+    },
+    /// The examination of an initial condition, which it prints
+    Examine {
+        /// File and given numbers, as JSON
+        request: String,
+    },
+    /// The mesh of an initial condition
+    Mesh {
+        /// What to load, as JSON
+        ic: String,
+    },
 }
 
 /// What the child process does.

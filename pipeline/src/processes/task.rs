@@ -4,7 +4,6 @@
 //! same in [`Task::follow`]. They read the campaign's files, which they see under the same paths, and write none.
 
 use crate::error::PipelineError;
-use crate::snapshots::Snapshots;
 use crate::stage::analysis::Analysis;
 use crate::stage::density_pdf::PdfOptions;
 use crate::stage::halos::HalosAndProfiles;
@@ -13,6 +12,7 @@ use crate::stage::initial::{InitialCondition, InitialFacts};
 use crate::stage::maps::MapWithTable;
 use crate::stage::result::Input;
 use crate::stage::work::Work;
+use crate::storage::snapshots::Snapshots;
 use comove_analysis::power_spectrum::PowerOptions;
 use comove_ic::silent;
 use comove_sim::parallel::Communicator;

@@ -1,7 +1,7 @@
 //! Files that are only ever appended to, one JSON object a line: `steps.jsonl`, `observed.jsonl`.
 
 use crate::error::PipelineError;
-use crate::files;
+use crate::storage::files;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};

@@ -14,8 +14,8 @@
 //! ```
 
 use crate::error::PipelineError;
-use crate::files::absolute;
 use crate::stage::work::write_file;
+use crate::storage::files::absolute;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

@@ -2,7 +2,7 @@
 //! each that is being done, and one for each large file that is being read.
 
 use crate::moment::Moment;
-use crate::streams;
+use crate::terminal::streams;
 use comove_sim::records::StepRecord;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::path::Path;

@@ -5,8 +5,8 @@
 //! longest goes and is read again when it is asked for.
 
 use crate::error::PipelineError;
-use crate::progress::Progress;
 use crate::stage::result::Input;
+use crate::terminal::progress::Progress;
 use comove_kernels::memory;
 use comove_sim::parallel::{Communicator, node};
 use comove_sim::snapshot::SnapshotPart;

@@ -2,7 +2,7 @@
 //! its name.
 
 use crate::error::PipelineError;
-use crate::progress::Progress;
+use crate::terminal::progress::Progress;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -76,7 +76,7 @@ pub(crate) fn start(file: &Path, progress: &Progress, quiet: bool) -> Result<(),
     let subscriber = tracing_subscriber::registry()
         .with(to_file.with_filter(LevelFilter::DEBUG))
         .with(to_terminal)
-        .with(crate::probe::layer());
+        .with(crate::terminal::probe::layer());
     // a second start in one process (tests) keeps the first subscriber
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())

@@ -2,12 +2,12 @@
 //! with it.
 
 use crate::cli::{Cli, Command, Machine};
-use crate::control::STOPS;
 use crate::error::PipelineError;
-use crate::launchers::{PMIX, SIZES};
-use crate::machine;
-use crate::snapshots::Snapshots;
-use crate::task::Task;
+use crate::processes::control::STOPS;
+use crate::processes::launchers::{PMIX, SIZES};
+use crate::processes::machine;
+use crate::processes::task::Task;
+use crate::storage::snapshots::Snapshots;
 use clap::Parser;
 use comove_kernels::gpus::gpus;
 use comove_kernels::{Device, KernelError};
