@@ -1,14 +1,13 @@
 //! What can go wrong, and the exit code that says so to a script (docs/exit-codes.md).
 
 use crate::processes::machine;
-use crate::recipe::error::{RecipeError, Refusal};
+use crate::recipe::RecipeError;
 use comove_analysis::AnalysisError;
 use comove_ic::IcError;
 use comove_kernels::KernelError;
 use comove_kernels::memory::GIB;
 use comove_sim::SimError;
 use comove_sim::error::{Bound, ErrorKind as SimErrorKind};
-use rhai::EvalAltResult;
 use std::error::Error;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -243,11 +242,6 @@ impl PipelineError {
     /// A [`PipelineError::Input`] about `path`.
     pub fn input(path: &Path, reason: impl Into<String>) -> Self {
         Self::Input { path: path.into(), reason: reason.into() }
-    }
-
-    /// The error of a recipe's function that has met this one.
-    pub(crate) fn refused_by(&self, function: &str) -> Box<EvalAltResult> {
-        Refusal::caused_by(function, self, self.exit_code())
     }
 
     /// The process's exit code; docs/exit-codes.md lists them.

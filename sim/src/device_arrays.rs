@@ -22,7 +22,7 @@ pub(crate) struct Extent {
     pub(crate) summed_planes: usize,
     /// Groups whose earlier states finer ones interpolate from; none with uniform steps.
     pub(crate) earlier_groups: usize,
-    /// Fields of each group, for arrays of several: see [`Extent::with_fields`].
+    /// Fields of each group, for arrays of several.
     pub(crate) fields: usize,
     /// Slots that hold the density of gas and dark matter; none without dark matter.
     pub(crate) matter_slots: usize,
@@ -44,7 +44,7 @@ impl Extent {
         }
     }
 
-    /// For arrays of so many fields.
+    /// Sets the number of fields.
     pub(crate) fn with_fields(self, fields: usize) -> Self {
         Self { fields, ..self }
     }
@@ -135,8 +135,8 @@ macro_rules! device_arrays {
         #[derive(Debug)]
         $struct_visibility struct $name<$real> {
             $(
-                /// How many fields each array has.
-                pub $count: usize,
+                /// Number of fields in each array.
+                pub(crate) $count: usize,
             )?
             $($(#[$array_meta])* $visibility $array: $type,)*
         }
@@ -159,9 +159,11 @@ macro_rules! device_arrays {
 
             /// The same of arrays that are as long as a mesh needs them.
             pub(crate) fn footprint_for(
-                extent: &$crate::device_arrays::Extent
+                extent: &$crate::device_arrays::Extent,
+                $($count: usize,)?
             ) -> Vec<$crate::device_arrays::ArrayBytes> {
                 use $crate::device_arrays::DeviceArray;
+                $(let extent = &extent.with_fields($count);)?
                 vec![$((stringify!($array), <$type as DeviceArray>::bytes_for({ let $extent = extent; $length })),)*]
             }
 
@@ -175,6 +177,7 @@ macro_rules! device_arrays {
                 extent: &$crate::device_arrays::Extent,
             ) -> Result<(), comove_kernels::KernelError> {
                 use $crate::device_arrays::DeviceArray;
+                $(let extent = &extent.with_fields(self.$count);)?
                 $(DeviceArray::grow(&mut self.$array, device, { let $extent = extent; $length })?;)*
                 Ok(())
             }

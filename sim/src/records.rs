@@ -343,6 +343,10 @@ pub fn upgrade(record: &mut Value) {
     if version < 2 {
         separate_gas(record);
     }
+    if let Some(ledger) = record.get_mut("ledger").and_then(Value::as_object_mut) {
+        // left out without sources before these had a row
+        ledger.entry("sources").or_insert_with(|| json!({}));
+    }
     record["version"] = version.max(RECORD_VERSION.into()).into();
 }
 

@@ -51,8 +51,8 @@ impl LoadFormat {
         File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).map_err(failed)?;
         if start != HDF5_SIGNATURE {
             return Err(content(
-                "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, or for GAMER's UM_IC set \
-                 format: #{ um_ic: #{ order: \"vzyx\" } }",
+                "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, a folder of GRAFIC \
+                 files, or for GAMER's UM_IC set format: #{ um_ic: #{ order: \"vzyx\" } }",
             ));
         }
         let file = Hdf5Input::open(path)?;

@@ -1,12 +1,12 @@
-//! This process among others, and what is asked of it from outside.
+//! Processes of MPI, child processes, and requests from outside.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`crew`], [`task`] | the processes of MPI, and what they do together besides runs |
-//! | [`launchers`] | what `mpiexec` and `srun` leave in the environment |
-//! | [`isolated_read`] | files that nobody vouches for, read by a child process first |
+//! | [`crew`], [`task`] | the processes of MPI, and their common work besides runs |
+//! | [`launchers`] | environment variables of `mpiexec` and `srun` |
+//! | [`isolated_read`] | untrusted files, read by a child process first |
 //! | [`control`] | signals, files in the folder, a wall-clock limit |
-//! | [`machine`] | what a process runs on, for provenance |
+//! | [`machine`] | machine and build, for provenance |
 
 pub(crate) mod control;
 pub(crate) mod crew;

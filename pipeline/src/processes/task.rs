@@ -129,6 +129,7 @@ impl AnalysisTask {
     }
 }
 
+/// Here, above the stages that call it, because a message names every analysis.
 impl Work<'_> {
     /// What an analysis finds in a snapshot, by all processes together.
     pub(crate) fn find<A>(&self, input: &Input, analysis: &A) -> Result<A::Found, PipelineError>

@@ -20,7 +20,7 @@ pub(crate) fn of_script(source: &Source, error: &EvalAltResult) -> Box<RecipeErr
     explained(Callers::Scripts, source, error, source.last_place())
 }
 
-/// What the parser says.
+/// The error of a text that does not parse.
 pub(super) fn of_parser(source: &Source, error: &ParseError) -> Box<RecipeError> {
     let at = place(error.position()).unwrap_or_else(|| source.last_place());
     RecipeError::at(source, at, in_words(error.err_type()))
@@ -113,7 +113,7 @@ fn cause_of(error: &EvalAltResult, source: &Source, at: Place, closure: Place) -
     if is_of_the_text { Cause::Text } else { Cause::Data }
 }
 
-/// What the parser says, for mistakes that are frequent in recipes.
+/// A message of the parser in plain words, for mistakes that are frequent in recipes.
 fn in_words(error: &ParseErrorType) -> String {
     let text = match error {
         ParseErrorType::BadInput(LexError::UnterminatedString) => "the text has no closing quote".into(),

@@ -50,9 +50,9 @@ const ROOT: &str = "lib";
 /// A module's product code.
 #[derive(Debug, Default, PartialEq)]
 struct Module {
-    /// The paths that it names.
+    /// Paths in it.
     paths: BTreeSet<String>,
-    /// Names of other modules that it exports as its own, with their paths.
+    /// Re-exports by name, with their paths.
     exports: BTreeMap<String, String>,
 }
 
@@ -78,25 +78,29 @@ fn modules(source: &Path) -> BTreeMap<String, Module> {
 /// What a module names, as absolute paths: `use` items, braces expanded, and paths within its code.
 fn imports(module: &str, text: &str) -> Module {
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap();
-    let code = product.lines().filter_map(|line| line.split("//").next()).collect::<Vec<_>>().join(" ");
+    let bare = |line: &str| line.split("//").next().unwrap().split('"').step_by(2).collect::<String>();
+    let code = product.lines().map(bare).collect::<Vec<_>>().join(" ");
     let mut found = Module::default();
     for item in code.split(';') {
-        let (body, used) = item.split_once("use ").unwrap_or((item, ""));
+        let item = format!(" {item}");
+        let (body, used) = item.split_once(" use ").unwrap_or((&item, ""));
         let mut paths = Vec::new();
-        expand(&used.replace(' ', ""), "", &mut paths);
+        expand(&used.replace(" as ", "=").replace(' ', ""), "", &mut paths);
         paths.retain(|path| !path.is_empty());
-        if body.trim_end().ends_with("pub") || body.trim_end().ends_with("pub(crate)") {
+        let is_public =
+            ["pub", "pub(crate)", "pub(super)"].iter().any(|visibility| body.trim_end().ends_with(visibility));
+        if is_public {
             // others are macros
             for path in paths.iter().filter(|path| path.contains("::")) {
                 let of_child = format!("self::{path}");
                 let whole = if path.contains("crate::") || path.contains("super::") { path } else { &of_child };
-                let name = path.rsplit("::").next().unwrap().to_owned();
-                found.exports.insert(name, absolute(module, whole));
+                let name = path.rsplit(['=', ':']).next().unwrap().to_owned();
+                found.exports.insert(name, absolute(module, whole.split('=').next().unwrap()));
             }
         }
         let names = body.split(|c: char| !(c.is_alphanumeric() || "_:".contains(c)));
         paths.extend(names.filter(|name| name.starts_with("super::") || name.starts_with("crate::")).map(String::from));
-        found.paths.extend(paths.into_iter().map(|path| absolute(module, &path)));
+        found.paths.extend(paths.iter().map(|path| absolute(module, path.split('=').next().unwrap())));
     }
     found
 }
@@ -145,7 +149,7 @@ fn reached<'m>(edges: &BTreeMap<&'m str, BTreeSet<&'m str>>, from: &'m str) -> B
     seen
 }
 
-/// The module that defines what a path of the crate names.
+/// The module of the item at a path of the crate.
 fn definition<'m>(modules: &'m BTreeMap<String, Module>, path: &str) -> Option<&'m str> {
     let path = path.strip_prefix("crate::")?;
     let mut module = path;

@@ -1,4 +1,4 @@
-//! Conserved fields on all levels, however many: what steps, ranks and restarts do with them whatever they mean.
+//! Storage, ghost exchange, flux sums and past states of any number of conserved fields.
 
 use crate::device_arrays::device_arrays;
 use crate::mesh::Mesh;
@@ -11,8 +11,8 @@ use comove_kernels::slots::{add_slots, clear_slots, copy_slots};
 use comove_kernels::{Buffer, Device, DeviceTable, KernelError, LevelTopology, Real, state_hash};
 
 device_arrays! {
-    /// `count` conserved fields on all levels: the six of the fluid, or passive scalars. Each is treated alike here; sweeps,
-    /// flux correction, restriction and prolongation, which know what they mean, are in [`crate::Gas`].
+    /// `count` conserved fields on all levels: the six of the fluid, or passive scalars. Operations that depend on their
+    /// meaning are elsewhere: flux correction, restriction and prolongation in [`crate::Gas`], sweeps in `step::level_sweep`.
     pub struct ConservedFields<T> of count {
         /// Comoving densities, `[slots, count, 16, 16, 16]`.
         pub values: Buffer<T> = |extent| extent.slots * extent.fields * GROUP_CELLS,
@@ -28,7 +28,7 @@ device_arrays! {
 }
 
 impl<T: Real> ConservedFields<T> {
-    /// Values on a device, with nothing beside them yet.
+    /// Values on a device; the other arrays are empty.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
@@ -103,7 +103,7 @@ impl<T: Real> ConservedFields<T> {
         copy_slots(device, self.of_group(), &self.values, slots, &mut self.next, slots);
     }
 
-    /// The other way round.
+    /// Copies slots of `next` back.
     pub(crate) fn copy_from_next(&mut self, device: &Device, slots: &DeviceTable<u32>) {
         copy_slots(device, self.of_group(), &self.next, slots, &mut self.values, slots);
     }

@@ -23,9 +23,9 @@ use rayon::prelude::*;
 /// The gas, on all levels.
 #[derive(Debug)]
 pub struct Gas<T> {
-    /// Its six fields.
+    /// Mass, momentum, energy and entropy densities.
     pub fluid: ConservedFields<T>,
-    /// Densities ρ̃X of its passive scalars, if it has some: they follow what the fluid does.
+    /// Densities ρ̃X of passive scalars, if there are any.
     pub scalars: Option<ConservedFields<T>>,
     /// Cells that the last sweep could not advance, and room for a redo.
     pub troubled: TroubledCells,
@@ -53,35 +53,35 @@ impl<T: Real> Gas<T> {
         })
     }
 
-    /// All conserved fields: of the fluid, and the scalars.
+    /// Fluid and scalars.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &ConservedFields<T>> {
         std::iter::once(&self.fluid).chain(&self.scalars)
     }
 
-    /// The same to write to.
+    /// Fluid and scalars, mutable.
     pub(crate) fn fields_mut(&mut self) -> impl Iterator<Item = &mut ConservedFields<T>> {
         std::iter::once(&mut self.fluid).chain(&mut self.scalars)
     }
 
-    /// The bytes of its arrays, in the order in which they grow.
+    /// Bytes of the arrays, in the order in which they grow.
     pub(crate) fn footprint(&self) -> Vec<ArrayBytes> {
         let fields = self.fields().flat_map(ConservedFields::footprint);
         fields.chain([("troubled", self.troubled.bytes())]).collect()
     }
 
-    /// The same of arrays that are as long as a mesh needs them, with so many scalars.
+    /// Bytes of the arrays on a mesh, with so many scalars.
     pub(crate) fn footprint_for(extent: &Extent, scalars: usize) -> Vec<ArrayBytes> {
         let fields = std::iter::once(FIELDS).chain((scalars > 0).then_some(scalars));
-        let fields = fields.flat_map(|count| ConservedFields::<T>::footprint_for(&extent.with_fields(count)));
+        let fields = fields.flat_map(|count| ConservedFields::<T>::footprint_for(extent, count));
         fields.chain([("troubled", TroubledCells::bytes_for(extent.slots))]).collect()
     }
 
-    /// Makes the arrays as long as a mesh needs them.
+    /// Grows the arrays to what a mesh needs.
     ///
     /// # Errors
     /// [`KernelError::OutOfMemory`].
     pub(crate) fn fit(&mut self, device: &Device, extent: &Extent) -> Result<(), KernelError> {
-        self.fields_mut().try_for_each(|fields| fields.fit(device, &extent.with_fields(fields.count)))?;
+        self.fields_mut().try_for_each(|fields| fields.fit(device, extent))?;
         self.troubled.grow(device, extent.slots)
     }
 

@@ -7,6 +7,7 @@
 //! | `hilbert`, `owners`, `load_balancer` | who owns a group: pieces of a curve through each level, cut by measured cost |
 //! | `remote_groups`, `share` | what a rank knows of others' groups; its share of the octree, with ghosts |
 //! | `link_lists`, `links`, `ghost_exchange` | who sends what to whom, derived on both sides; the messages |
+//! | `deposits` | mass that particles leave in other ranks' groups |
 //! | `coarse_links` | all groups of a level, for the coarse correction of its potential |
 //! | `exchange` | all of that for one rank of a run |
 //! | `keys` | lists of keys to other ranks |

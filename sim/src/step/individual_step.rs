@@ -5,7 +5,7 @@
 //! which it was solved (start, kick, end). Once both have arrived the coarser level takes over their fluxes, summed,
 //! and their means. Particles change levels then.
 //!
-//! Pools: `fluid` holds every level at its own time. Each sweep of a level makes the two pools change roles, so a level with
+//! Pools: `fluid.values` holds every level at its own time. Each sweep of a level makes the two pools change roles, so a level with
 //! finer ones has its new state in both, and one that sweeps an odd number of times is copied back.
 
 use crate::clock::Clock;
@@ -140,7 +140,7 @@ impl<T: Real> RootStep<'_, T> {
         }
     }
 
-    /// Sweeps the level when so much of its step has passed; afterwards its new state is in `fluid`.
+    /// Sweeps the level when so much of its step has passed; afterwards its new state is in `fluid.values`.
     fn sweep(&mut self, step: LevelStep, passed: f64, direction: Direction) {
         if self.state.gas.is_none() {
             return;

@@ -33,12 +33,12 @@ pub(crate) enum Ghosts {
     Stale,
 }
 
-/// Sweeps the groups of a level over `dt`: from the gas's `fluid` to their slots of `next`, the fluxes through the planes that
-/// flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
+/// Sweeps the groups of a level over `dt`: from the fluid's `values` to their slots of `next`, the fluxes through the planes
+/// that flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be
-///   in `fluid`.
+///   in `values`.
 /// * `ghosts`: of the level
 ///
 /// # Panics
@@ -158,7 +158,7 @@ impl<T: Real> State<T> {
         links.beside_keys.iter().zip(theirs).flat_map(seen).collect()
     }
 
-    /// Sweeps groups of a level from `fluid` to `next`: [`hydro_sweep`] on the state's arrays.
+    /// Sweeps groups of a level from the fluid's `values` to `next`: [`hydro_sweep`] on the state's arrays.
     ///
     /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead
     pub fn sweep(

@@ -230,12 +230,8 @@ fn ranks_leave_the_bits_alone(
     let initial = cosmological(2);
     let initial = From::Memory(&initial);
     let alone = run(initial, ALONE, parameters, steps);
-    assert_eq!(
-        alone.end.state.tree.level_count(),
-        4,
-        "the test needs four levels: {:?}",
-        alone.end.state.tree.groups()
-    );
+    let (levels, groups) = (alone.end.state.tree.level_count(), alone.end.state.tree.groups());
+    assert_eq!(levels, usize::from(parameters.max_level) + 1, "the test needs all levels: {groups:?}");
     let saved = 2 * steps / 3;
     let shared = run(initial, team, parameters, steps);
     let begun = run_with_checkpoint(initial, continued, parameters, steps, Some(saved));
@@ -259,18 +255,30 @@ fn of_uniform_steps() {
     let parameters = refined(TimeSteps::Uniform, Precision::Single);
     let restarts = [curve(3), ALONE, chance(2, 4)];
     // three ranks take the first of these steps in the test of ranks that are not as fast as each other
-    ranks_leave_the_bits_alone(&parameters, 10, [chance(2, 1), curve(4)], restarts);
+    ranks_leave_the_bits_alone(&parameters, 8, [chance(2, 1), curve(4)], restarts);
 }
 
 #[test]
 fn of_individual_steps() {
-    // as many groups as make three rebalances, and no more: a step of level 0 takes eight of level 3
+    // as many groups as make three rebalances, and no more: a step of level 0 takes four of level 2
     let parameters = RunParameters {
-        refine: vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.9, 2.15] }],
+        max_level: 2,
+        refine: vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.9] }],
         ..refined(TimeSteps::Individual, Precision::Double)
     };
     let restarts = [ALONE, chance(3, 9), curve(3)];
     ranks_leave_the_bits_alone(&parameters, 6, [chance(4, 3), curve(2)], restarts);
+}
+
+/// A step of a middle level within that of another.
+#[test]
+fn of_individual_steps_on_four_levels() {
+    let refine = vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.8, 1.9] }];
+    let parameters = RunParameters { refine, ..refined(TimeSteps::Individual, Precision::Single) };
+    let initial = cosmological(2);
+    let [alone, shared] = [ALONE, chance(2, 7)].map(|team| run(From::Memory(&initial), team, &parameters, 1));
+    assert_eq!(alone.end.state.tree.level_count(), 4, "the test needs four levels");
+    assert_same(&alone, &shared, "two ranks");
 }
 
 /// Marks of one rank's cells reach groups of others, boundaries are made from what is inside, and a limit of cells is

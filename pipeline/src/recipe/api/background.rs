@@ -1,5 +1,6 @@
 //! `cosmology`: the background and the shape of the initial spectrum; its distances, times and growth at a redshift.
 
+use super::failure::failure;
 use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::options::decode;
@@ -159,7 +160,7 @@ fn linear_power(cosmology: &Cosmology, k: f64, z: f64) -> Bound<f64> {
     }
     let growth = at_redshift(NAME, Cosmology::growth_factor, cosmology, z)?;
     let power = LinearPower::new(&PowerSource::EisensteinHu, cosmology);
-    let power = power.map_err(|error| PipelineError::Ic(error).refused_by(NAME))?;
+    let power = power.map_err(|error| failure(NAME, &PipelineError::Ic(error)))?;
     Ok(growth * growth * power.at(k))
 }
 

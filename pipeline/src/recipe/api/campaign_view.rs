@@ -1,5 +1,6 @@
 //! What a script sees of its campaign: the constant `CAMPAIGN`.
 
+use super::failure::failure;
 use super::run_view::{Called, RunView};
 use crate::recipe::error::{Bound, Refusal, nearest};
 use crate::recipe::reference::{Function, Type};
@@ -117,7 +118,7 @@ fn result(campaign: &mut CampaignView, name: ImmutableString) -> Bound<Map> {
         files.iter().try_for_each(|file: &Input| file.check(&campaign.progress))?;
         left_in(&files)
     };
-    read().map_err(|error| error.refused_by("result"))
+    read().map_err(|error| failure("result", &error))
 }
 
 /// The one that a name names: of the recipe's, or else one of the others by its folder.

@@ -1,5 +1,6 @@
 //! `table` and `plot`: what a script writes.
 
+use super::failure::failure;
 use crate::error::PipelineError;
 use crate::recipe::error::{Bound, Refusal};
 use crate::recipe::interpreter::Session;
@@ -80,6 +81,6 @@ impl Drawing {
         let path = self.folder.join(file);
         let folder = std::fs::create_dir_all(&self.folder).map_err(PipelineError::io(&self.folder));
         let printed = || print(&path.display().to_string());
-        folder.and_then(|()| write(&path)).and_then(|()| printed()).map_err(|error| error.refused_by(function))
+        folder.and_then(|()| write(&path)).and_then(|()| printed()).map_err(|error| failure(function, &error))
     }
 }

@@ -1,6 +1,7 @@
 //! `ic_gaussian`, `ic_load` and `ic_report`.
 
 use super::call::Call;
+use super::failure::failure;
 use super::finder::out_of_range;
 use super::handles::{Analysis, Initial, NAME, Naming, input_path, name_of, place_of};
 use super::later::{needs_of_any, substituted};
@@ -104,7 +105,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
                 shared.warn("ic_load", place, warning);
             }
-            let contents = options.contents(&path).map_err(|error| error.refused_by("ic_load"))?;
+            let contents = options.contents(&path).map_err(|error| failure("ic_load", &error))?;
             let built = options.build(cosmology, path.clone(), contents);
             let missing = |name: &str| refusal("ic_load", "", &format!("missing field `{name}`"), &[NAME]);
             let (ic, root) = built.map_err(missing)?;
@@ -161,7 +162,7 @@ pub(super) fn check_power(
 }
 
 fn unusable(function: &str, error: IcError) -> Box<EvalAltResult> {
-    PipelineError::Ic(error).refused_by(function)
+    failure(function, &PipelineError::Ic(error))
 }
 
 /// The mesh that `make` makes of the options, now or once they are known.

@@ -43,6 +43,7 @@ pub(crate) mod campaign_view;
 pub(crate) mod closures;
 pub(crate) mod criteria;
 pub(crate) mod drawing;
+mod failure;
 pub(crate) mod field_view;
 pub(crate) mod finder;
 pub(crate) mod formula;

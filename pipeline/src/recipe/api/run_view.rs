@@ -1,6 +1,7 @@
 //! What a `combine` closure and a script see of a run: its outputs, each read when it is asked for; a script also sees its
 //! records.
 
+use super::failure::failure;
 use super::snapshot_view::SnapshotView;
 use crate::error::PipelineError;
 use crate::moment::{Moment, list};
@@ -201,7 +202,7 @@ fn output(run: &mut RunView, n: i64) -> Bound<SnapshotView> {
 /// What a closure gives of every output.
 fn map(context: NativeCallContext<'_>, run: &mut RunView, closure: FnPtr) -> Bound<Array> {
     let of = |output: &Input| {
-        let view = run.read(output).map_err(|error| error.refused_by("map"))?;
+        let view = run.read(output).map_err(|error| failure("map", &error))?;
         closure.call_within_context(&context, (view,))
     };
     run.outputs.iter().map(of).collect()
@@ -217,13 +218,13 @@ fn snapshot(function: &str, run: &RunView, output: Option<&Input>) -> Bound<Snap
             None,
         )
     };
-    run.read(output.ok_or_else(none)?).map_err(|error| error.refused_by(function))
+    run.read(output.ok_or_else(none)?).map_err(|error| failure(function, &error))
 }
 
 fn records(run: &RunView) -> Bound<Vec<Value>> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, .. } => {
-            let records = steps::all(folder).map_err(|error| error.refused_by("steps"))?;
+            let records = steps::all(folder).map_err(|error| failure("steps", &error))?;
             Ok(records.into_iter().map(of_present_species).collect())
         }
         _ => Ok(Vec::new()),
@@ -249,7 +250,7 @@ fn noted(run: &mut RunView) -> Bound<Array> {
     match kept(run) {
         KeptRun { folder: Some(folder), has_records: true, hooks, .. } => {
             let lines = observed::noted(hooks.as_ref(), folder);
-            Ok(lines.map_err(|error| error.refused_by("observed"))?.iter().map(from_json).collect())
+            Ok(lines.map_err(|error| failure("observed", &error))?.iter().map(from_json).collect())
         }
         _ => Ok(Array::new()),
     }

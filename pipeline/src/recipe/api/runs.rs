@@ -1,6 +1,7 @@
 //! `evolve` and `from_snapshot`.
 
 use super::call::Call;
+use super::failure::failure;
 use super::handles::{Initial, NAME, Run, captured, input_path, name_of, run_facts};
 use super::hooks::{HOOKS, hooks};
 use super::later::needs_of_any;
@@ -68,7 +69,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     let shared = session.clone();
     engine.register_fn("from_snapshot", move |file: ImmutableString| -> Bound<Run> {
         let saved = Saved::new(input_path(SAVED, &shared, &file)?);
-        let saved = saved.map_err(|error| error.refused_by(SAVED))?;
+        let saved = saved.map_err(|error| failure(SAVED, &error))?;
         Ok(Run { node: Node::new(saved, Vec::new()), outputs: None, problem: None })
     });
 }
