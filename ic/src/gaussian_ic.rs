@@ -4,12 +4,14 @@ use crate::error::IcError;
 use crate::gaussian_field::{LinearModes, WhiteNoise};
 use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 use crate::linear_power::{LinearPower, PowerSource};
+use crate::particle_set::ParticleSet;
 use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
-use comove_sim::Cosmology;
+use crate::zoom::Zoom;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
+use comove_sim::{Cosmology, HostParticles};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,7 @@ use serde::{Deserialize, Serialize};
 ///     gas: true,
 ///     dark_matter: false,
 ///     species_transfer: None,
+///     zoom: None,
 ///     temperature_k: None,
 ///     mean_molecular_weight: 1.22,
 ///     gamma: 5.0 / 3.0,
@@ -76,6 +79,9 @@ pub struct GaussianIc {
     /// Transfer functions of gas and dark matter at z; by default both have that of all matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_transfer: Option<SpeciesTransfer>,
+    /// A region of finer particles, of dark matter alone; `cells` are then those of the coarsest lattice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zoom: Option<Zoom>,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
     pub temperature_k: Option<f64>,
     /// Mean molecular weight μ in hydrogen masses.
@@ -114,6 +120,12 @@ impl GaussianIc {
         if let (Some(source), false) = (&self.species_transfer, self.gas && self.dark_matter) {
             return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
         }
+        if let Some(zoom) = &self.zoom {
+            if self.gas {
+                return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_NO_GAS));
+            }
+            zoom.check(self.cells)?;
+        }
         Ok(())
     }
 
@@ -128,7 +140,8 @@ impl GaussianIc {
         progress("linear power", 0.0);
         let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
         let (from, to) = power.range();
-        let (need_from, need_to) = LinearModes::range(self.cells, self.box_mpc_h);
+        let finest = self.zoom.map_or(self.cells, |zoom| zoom.finest(self.cells));
+        let (need_from, need_to) = LinearModes::range(finest, self.box_mpc_h);
         if need_from < from || need_to > to {
             return Err(IcError::TableRange { from, to, need_from, need_to });
         }
@@ -145,14 +158,14 @@ impl GaussianIc {
             Ok(ratios)
         });
         let ratios = collective_result(communicator, ratios.transpose())?;
+        if let Some(zoom) = &self.zoom {
+            return self.nested(communicator, zoom, &power, progress);
+        }
         let a = 1.0 / (1.0 + self.z);
-        let (growth, slope) = self.cosmology.growth(a);
-        let growth_today = self.cosmology.growth(1.0).0;
+        let slope = self.cosmology.growth(a).1;
 
         progress("drawing modes", 0.1);
-        let &Self { seed, fixed_amplitude, inverted, .. } = self;
-        let noise = WhiteNoise { seed, fixed_amplitude, inverted };
-        let modes = LinearModes::new(communicator, self.cells, self.box_mpc_h, &noise, &power, growth / growth_today);
+        let modes = self.modes(communicator, self.cells, &power);
         // of first order, where a species has its own
         let contrast = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.density(species, k)));
         let moving = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
@@ -207,7 +220,79 @@ impl GaussianIc {
         progress("initial condition", 1.0);
         Ok(mesh)
     }
+
+    /// Modes of the density contrast of all matter at z on a mesh of `cells`.
+    fn modes<'c>(&self, communicator: &'c Communicator, cells: [usize; 3], power: &LinearPower) -> LinearModes<'c> {
+        let growth = |a| self.cosmology.growth(a).0;
+        let &Self { seed, fixed_amplitude, inverted, .. } = self;
+        let noise = WhiteNoise { seed, fixed_amplitude, inverted };
+        let growth = growth(1.0 / (1.0 + self.z)) / growth(1.0);
+        LinearModes::new(communicator, cells, self.box_mpc_h, &noise, power, growth)
+    }
+
+    /// Particles of nested lattices, each displaced by the modes of a mesh of its own resolution: up to that of a coarser one they
+    /// are the same. Collective.
+    fn nested(
+        &self,
+        communicator: &Communicator,
+        zoom: &Zoom,
+        power: &LinearPower,
+        progress: &dyn Fn(&str, f64),
+    ) -> Result<UniformMesh, IcError> {
+        let a = 1.0 / (1.0 + self.z);
+        let slope = self.cosmology.growth(a).1;
+        let (second_growth, second_slope) = self.cosmology.second_order_growth(a);
+        let rate = self.cosmology.hubble_flow(a) * slope;
+        let lengths = self.cells.map(|n| self.box_mpc_h * n as f64 / self.cells[0] as f64);
+        let (mut set, mut counts) = (ParticleSet::default(), Vec::new());
+        for nest in zoom.nests(self.cells, self.box_mpc_h) {
+            let [nx, ny, _] = nest.cells;
+            // each lattice takes eight times as long as the one before
+            progress("particles", 0.9 * 0.125f64.powi(nest.class as i32 + 1));
+            let planes = slab::planes(nest.cells, communicator.rank(), communicator.size());
+            let first = planes.start;
+            let at = |n: usize| [n % nx, n / nx % ny, first + n / (nx * ny)];
+            let own: Vec<usize> = (0..nx * ny * planes.len()).into_par_iter().filter(|&n| nest.holds(at(n))).collect();
+            counts.push(own.len() as u64);
+            set.id.extend(own.iter().map(|&n| nest.id(at(n))));
+            let (displacements, velocities) = {
+                let modes = self.modes(communicator, nest.cells, power);
+                let second = modes.second_order(second_growth);
+                (modes.combined(1.0, &second, 1.0), modes.combined(1.0, &second, second_slope / slope))
+            };
+            for axis in 0..3 {
+                let (length, width) = (lengths[axis], lengths[axis] / nest.cells[axis] as f64);
+                // the lattices have their centre of mass in common, and the coarsest one begins at the corner of the box
+                let start = 0.5 * (width - lengths[axis] / self.cells[axis] as f64);
+                let displacement = displacements.velocity_before_centres(axis, 1.0, self.cells[0]);
+                let position = |&n: &usize| {
+                    let x = at(n)[axis] as f64 * width + start + displacement[n];
+                    HostParticles::fraction(x.rem_euclid(length), length).expect("in the box")
+                };
+                set.position[axis].par_extend(own.par_iter().map(position));
+                drop(displacement);
+                let velocity = velocities.velocity_before_centres(axis, rate, self.cells[0]);
+                set.velocity[axis].par_extend(own.par_iter().map(|&n| velocity[n] as f32));
+            }
+        }
+        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
+        let dark_matter = Some(DarkMatter::Set(set.in_rows(communicator, &counts)));
+        let mesh = UniformMesh {
+            cells: self.cells,
+            planes,
+            density: Vec::new(),
+            momentum: Default::default(),
+            internal_energy: Vec::new(),
+            dark_matter,
+        };
+        mesh.check(communicator)?;
+        progress("initial condition", 1.0);
+        Ok(mesh)
+    }
 }
+
+/// What is wrong with [`GaussianIc::zoom`] of gas.
+const NEEDS_NO_GAS: &str = "gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true";
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =
@@ -267,6 +352,7 @@ mod tests {
             gas: true,
             dark_matter: false,
             species_transfer: None,
+            zoom: None,
             temperature_k: None,
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,
@@ -386,5 +472,95 @@ mod tests {
         let error = message(GaussianIc { power: power.clone(), box_mpc_h: 0.1, ..ic() });
         assert!(error.contains("tabulated"), "{error}");
         assert!(GaussianIc { power, ..ic() }.generate(&Communicator::alone(), &silent).is_ok());
+    }
+    fn zoomed(levels: u8) -> GaussianIc {
+        let zoom = Zoom { center: [24.0, 5.0, 12.0], extent: [6.0, 4.0, 3.0], levels, padding: 2 };
+        GaussianIc { cells: [16; 3], gas: false, dark_matter: true, zoom: Some(zoom), ..ic() }
+    }
+
+    /// Displacement of a particle from its place on its lattice, in the box of 25 Mpc/h.
+    fn displacement(set: &ParticleSet, n: usize, levels: usize) -> [f64; 3] {
+        let class = comove_sim::kernels::point::particle::class_of(set.id[n]);
+        let cells = 16 << (levels - class);
+        let (number, width) = ((set.id[n] & !(7 << 60)) as usize, 25.0 / cells as f64);
+        let at = [number % cells, number / cells % cells, number / (cells * cells)];
+        std::array::from_fn(|axis| {
+            let start = at[axis] as f64 * width + 0.5 * (width - 25.0 / 16.0);
+            let d = f64::from(set.position[axis][n]) * 25.0 / 2f64.powi(32) - start;
+            d - 25.0 * (d / 25.0).round()
+        })
+    }
+
+    /// Coarse particles have the bits of the run without zoom, fine ones the same large-scale displacement: that of the eight
+    /// particles in place of a coarse one is on average the coarse one's but for modes that it lacks.
+    #[test]
+    fn a_zoom_shows_the_same_universe() {
+        let alone = Communicator::alone();
+        let of = |ic: GaussianIc| ic.generate(&alone, &silent).unwrap();
+        let levels = 2;
+        let mut all = of(GaussianIc { zoom: None, ..zoomed(2) });
+        let all = all.take_particles([25.0; 3], 1.0).unwrap();
+        let Some(DarkMatter::Set(set)) = of(zoomed(2)).dark_matter else { panic!("particles off a lattice") };
+        let counts = set.counts(&alone);
+        assert!(counts[..=levels].iter().all(|count| *count > 100), "{counts:?}");
+        assert_eq!(set.mass(&alone), 64 * 16 * 16 * 16);
+        assert_eq!(set.total(&alone), zoomed(2).zoom.unwrap().particles([16; 3], 25.0));
+        let coarse = |n: &usize| set.id[*n] >> 60 == levels as u64;
+        for n in (0..set.len()).filter(coarse) {
+            let other = (set.id[n] & !(7 << 60)) as usize;
+            assert!((0..3).all(|axis| set.position[axis][n] == all.position[axis][other]));
+            assert!((0..3).all(|axis| set.velocity[axis][n] == all.velocity[axis][other]));
+        }
+        // of fine particles beside the coarse ones in whose place they are
+        let coarse = |number: usize| {
+            let at = [number % 16, number / 16 % 16, number / 256];
+            let d = |axis: usize| {
+                f64::from(all.position[axis][number]) * 25.0 / 2f64.powi(32) - at[axis] as f64 * 25.0 / 16.0
+            };
+            [0, 1, 2].map(|axis| d(axis) - 25.0 * (d(axis) / 25.0).round())
+        };
+        let (mut sum, mut coarse_sum, mut count) = ([0.0; 3], [0.0; 3], 0.0);
+        for n in (0..set.len()).filter(|&n| set.id[n] >> 60 == 0) {
+            let number = set.id[n] as usize;
+            let parent = [number % 64, number / 64 % 64, number / 4096].map(|i| i / 4);
+            let (fine, coarse) = (displacement(&set, n, levels), coarse((parent[2] * 16 + parent[1]) * 16 + parent[0]));
+            (0..3).for_each(|axis| {
+                (sum[axis], coarse_sum[axis]) = (sum[axis] + fine[axis], coarse_sum[axis] + coarse[axis])
+            });
+            count += 1.0;
+        }
+        let size = coarse_sum.iter().map(|sum| (sum / count).powi(2)).sum::<f64>().sqrt();
+        let apart = (0..3).map(|axis| ((sum[axis] - coarse_sum[axis]) / count).powi(2)).sum::<f64>().sqrt();
+        println!("mean displacement {size} Mpc/h, of the fine particles {apart} further");
+        assert!(apart < 0.1 * size, "{apart} of {size}");
+    }
+
+    /// Ranks have the rows of one, in the same order.
+    #[test]
+    fn a_zoom_has_the_same_bits_on_ranks() {
+        let of = |communicator: &Communicator| match zoomed(1).generate(communicator, &silent).unwrap().dark_matter {
+            Some(DarkMatter::Set(set)) => set,
+            _ => panic!("particles off a lattice"),
+        };
+        let alone = of(&Communicator::alone());
+        let parts = comove_sim::parallel::on_ranks(3, |communicator| {
+            let own = of(&communicator);
+            assert_eq!(own.len(), ParticleSet::rows(alone.len() as u64, communicator.rank(), 3).len());
+            own
+        });
+        let together = |column: &dyn Fn(&ParticleSet) -> Vec<u64>| parts.iter().flat_map(column).collect::<Vec<_>>();
+        assert_eq!(together(&|set| set.id.clone()), alone.id);
+        for axis in 0..3 {
+            let bits = |set: &ParticleSet| set.position[axis].iter().map(|&x| x.into()).collect::<Vec<u64>>();
+            assert_eq!(together(&bits), bits(&alone));
+            let bits = |set: &ParticleSet| set.velocity[axis].iter().map(|v| v.to_bits().into()).collect::<Vec<u64>>();
+            assert_eq!(together(&bits), bits(&alone));
+        }
+    }
+
+    #[test]
+    fn a_zoom_of_gas_is_refused() {
+        let said = GaussianIc { gas: true, ..zoomed(1) }.check().unwrap_err().to_string();
+        assert!(said.starts_with("zoom = ") && said.contains("leave out gas"), "{said}");
     }
 }

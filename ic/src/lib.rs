@@ -9,6 +9,7 @@
 //! | [`doctor`] | examination: density, velocities and temperature beside linear theory, with the mistakes that would explain them |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
+//! | [`zoom`] | nested lattices of particles around a region |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget and SWIFT HDF5; the table of all |
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
@@ -37,6 +38,7 @@ mod scalar_state;
 mod slab;
 pub mod temperature;
 pub mod uniform_mesh;
+pub mod zoom;
 
 pub use doctor::{BareFile, Examination, Finding, Given, Verdict};
 pub use error::IcError;
@@ -49,6 +51,7 @@ pub use particle_set::ParticleSet;
 pub use restrict::{Audit, restrict};
 pub use scalar_state::scalar_state;
 pub use uniform_mesh::{DarkMatter, UniformMesh};
+pub use zoom::Zoom;
 
 /// A progress callback that says nothing.
 pub fn silent(_activity: &str, _fraction: f64) {}

@@ -3,10 +3,12 @@
 use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::slab::part;
+use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of, mass_of_class};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Particles at any positions, of one or several masses; of ranks that share them each has consecutive rows, those of the first
@@ -19,6 +21,15 @@ pub struct ParticleSet {
     pub velocity: [Vec<f32>; 3],
     /// Identities, each of one particle, with the mass class in bits 60 to 62.
     pub id: Vec<u64>,
+}
+
+/// A particle that is sent to another rank.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Row {
+    id: u64,
+    position: [u32; 3],
+    velocity: [f32; 3],
 }
 
 /// The fraction of the box that particles must reach along each axis.
@@ -41,6 +52,40 @@ impl ParticleSet {
     /// The rows of a rank, of `total` of all ranks: whole blocks of sums.
     pub(crate) fn rows(total: u64, rank: usize, ranks: usize) -> Range<usize> {
         part(total as usize, BLOCK, rank, ranks)
+    }
+
+    /// Sends rows to the ranks that are to have them ([`ParticleSet::rows`]), in the order of classes, the heaviest first, and of
+    /// identities: collective.
+    ///
+    /// * `counts`: numbers of own particles of each class, in this order; of a class those of the first rank are first
+    pub(crate) fn in_rows(self, communicator: &Communicator, counts: &[u64]) -> Self {
+        let (rank, ranks) = (communicator.rank(), communicator.size());
+        if ranks == 1 {
+            return self;
+        }
+        let of_ranks: Vec<Vec<u64>> = communicator.gather_all_of(&counts.to_vec());
+        let total = of_ranks.iter().flatten().sum();
+        let rows: Vec<Range<usize>> = (0..ranks).map(|rank| Self::rows(total, rank, ranks)).collect();
+        let mut to = vec![Vec::new(); ranks];
+        let (mut before, mut own) = (0, 0..);
+        for (class, &count) in counts.iter().enumerate() {
+            let of_class = |ranks: &[Vec<u64>]| ranks.iter().map(|counts| counts[class] as usize).sum::<usize>();
+            let first = before + of_class(&of_ranks[..rank]);
+            for (row, n) in (first..first + count as usize).zip(&mut own) {
+                let receiver = rows.partition_point(|rows| rows.end <= row);
+                let (position, velocity) =
+                    ([0, 1, 2].map(|a| self.position[a][n]), [0, 1, 2].map(|a| self.velocity[a][n]));
+                to[receiver].extend_from_slice(bytemuck::bytes_of(&Row { id: self.id[n], position, velocity }));
+            }
+            before += of_class(&of_ranks);
+        }
+        drop(self);
+        let came = communicator.exchange(to);
+        let mut came: Vec<Row> = came.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, Row>(bytes)).collect();
+        came.par_sort_unstable_by_key(|row| (Reverse(class_of(row.id)), row.id));
+        let column = |axis: usize| came.iter().map(move |row| (row.position[axis], row.velocity[axis])).unzip();
+        let [x, y, z]: [(Vec<u32>, Vec<f32>); 3] = [0, 1, 2].map(column);
+        Self { position: [x.0, y.0, z.0], velocity: [x.1, y.1, z.1], id: came.iter().map(|row| row.id).collect() }
     }
 
     /// Number of particles of all ranks: collective.

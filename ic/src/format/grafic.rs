@@ -14,6 +14,7 @@ use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use crate::zoom::is_within;
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use comove_sim::parallel::{Communicator, collective_result};
@@ -236,8 +237,7 @@ impl Level {
     }
 
     fn is_covered(&self, axis: usize, i: usize) -> bool {
-        let ((first, count), n) = (self.covered[axis], self.header.cells[axis]);
-        (i + n - first) % n < count
+        is_within(self.covered[axis], self.header.cells[axis], i)
     }
 
     /// Cells of plane k that no finer mesh covers.

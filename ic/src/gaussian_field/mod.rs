@@ -90,7 +90,12 @@ impl<'c> LinearModes<'c> {
 
     /// The same at the cells' lower corners.
     pub fn velocity_at_corners(&self, axis: usize, rate: f64) -> Vec<f64> {
-        let half = 0.5 * 2.0 * PI / self.spacing[0] / self.cells[0] as f64;
+        self.velocity_before_centres(axis, rate, self.cells[0])
+    }
+
+    /// The same half a cell of another mesh, of `cells` along x, before the cell centres on all axes.
+    pub fn velocity_before_centres(&self, axis: usize, rate: f64, cells: usize) -> Vec<f64> {
+        let half = 0.5 * 2.0 * PI / self.spacing[0] / cells as f64;
         self.derived(|k| Complex::from_polar(rate * k[axis] / square(k), 0.5 * PI - half * k.iter().sum::<f64>()))
     }
 

@@ -31,6 +31,7 @@ fn gaussian() -> GaussianIc {
         gas: true,
         dark_matter: false,
         species_transfer: None,
+        zoom: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

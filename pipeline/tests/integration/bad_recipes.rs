@@ -40,6 +40,21 @@ fn names_that_no_file_has() {
     );
 }
 
+/// Gas has no nested lattices, and what a zoom may be is checked.
+#[test]
+fn zooms() {
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 2 } });"#,
+        r#"                                                            ^"#,
+        "ic_gaussian: zoom: gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true",
+    );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 8 } });"#,
+        r#"                                                                                                                                          ^"#,
+        "ic_gaussian: zoom.levels = 8: must lie between 1 and 7",
+    );
+}
+
 /// Rhai finds every order between a number and a text false.
 #[test]
 fn orders_between_numbers_and_texts() {

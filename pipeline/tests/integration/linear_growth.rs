@@ -39,6 +39,7 @@ fn gaussian(cells: usize, dark_matter: bool) -> GaussianIc {
         gas: true,
         dark_matter,
         species_transfer: None,
+        zoom: None,
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

@@ -75,7 +75,7 @@ pub(super) fn out_of_range(name: &str, error: &IcError) -> Box<EvalAltResult> {
     match error {
         IcError::Parameter { name: option, value, reason }
         | IcError::Sim(SimError::Parameter { name: option, value, reason }) => {
-            Refusal::error(name, format!("{option} = {value}: {reason}"), Some(option))
+            Refusal::error(name, format!("{option} = {value}: {reason}"), option.rsplit('.').next())
         }
         other => Refusal::error(name, other, None),
     }

@@ -13,11 +13,12 @@ use crate::recipe::interpreter::Session;
 use crate::recipe::options::{decode_with, refusal};
 use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
-use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE};
+use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE, shown, zoom_bytes};
 use crate::stage::ic_report::IcReport;
 use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
 use comove_ic::{IcError, LinearPower, LoadFormat, PowerSource, SpeciesRatios};
+use comove_kernels::memory;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
 use std::path::Path;
@@ -76,6 +77,10 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let path = source.file_mut();
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
+            if options.zoom.is_some() && (options.gas || !options.dark_matter) {
+                let message = "zoom: gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true";
+                return Err(Refusal::error("ic_gaussian", message, Some("zoom")));
+            }
             check_power("ic_gaussian", &shared, place, &options.power, &cosmology)?;
             if let Some(source) = options.species_transfer.as_ref().filter(|source| source.file().exists()) {
                 SpeciesRatios::new(source, &cosmology, options.z).map_err(|error| unusable("ic_gaussian", error))?;
@@ -85,8 +90,13 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             {
                 shared.warn("ic_gaussian", place, warning);
             }
+            let zoom = options.zoom.map(|zoom| zoom.finest(options.cells.0));
             let (ic, root) = options.build(cosmology);
-            handle("ic_gaussian", ic, root)
+            let made = handle("ic_gaussian", ic, root)?;
+            if let (Some(finest), Initial::Mesh { facts, .. }) = (zoom, &made) {
+                warn_of_memory(&shared, place, finest, facts.particles);
+            }
+            Ok(made)
         })
     };
     engine.register_fn("ic_gaussian", gaussian);
@@ -140,6 +150,19 @@ fn report(context: NativeCallContext, initial: Initial, options: Map) -> Bound<A
         Ok(Node::new(IcReport { ic }, inputs.clone()))
     })?;
     Ok(Analysis(node))
+}
+
+/// Warns of a zoom whose finest mesh does not fit into the memory that is free.
+fn warn_of_memory(session: &Session, place: Place, finest: [usize; 3], particles: u64) {
+    let needed = zoom_bytes(finest, particles);
+    if let Some(free) = memory::available().filter(|free| *free < needed) {
+        let (mesh, needed, free) = (shown(finest), needed / memory::GIB, free / memory::GIB);
+        let warning = format!(
+            "zoom: the finest mesh has {mesh} cells and takes {needed:.1} GiB of memory, {free:.1} GiB are free: reduce levels or \
+             cells, or run on several nodes (MPI), which share it"
+        );
+        session.warn("ic_gaussian", place, warning);
+    }
 }
 
 /// What to do about gas that has all of omega_m.

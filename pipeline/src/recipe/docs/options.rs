@@ -90,6 +90,7 @@ const STRUCTURES: &[Structure] = &[
     }),
     Structure::new("LoadOptions", INITIAL, || with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "z": 1.0 }))),
     Structure::new("FormulaOptions", include_str!("../api/formula.rs"), || {
+    Structure::new("Zoom", include_str!("../../../../ic/src/zoom.rs"), INSIDE),
         with::<formula::FormulaOptions>(json!({ "root": 16 }))
     }),
     Structure::new("Extent", EVOLVE, default_of::<Extent>),

@@ -1,0 +1,250 @@
+//! Nested lattices of particles: fine ones in a region, coarser ones around it.
+//!
+//! Lattice 0 has a particle for each cell of the whole box, lattice ℓ half the spacing of lattice ℓ−1. A particle is whole or
+//! replaced by its eight children, which have its centre of mass, so the mass is exact. Lattice ℓ covers the region of lattice ℓ+1
+//! and `padding` of its own spacings around that, so neighbours differ by a factor of 8 in mass.
+
+use crate::error::IcError;
+use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
+use serde::{Deserialize, Serialize};
+
+/// A region of finer particles: those of the finest lattice within a box, and coarser ones around it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zoom {
+    /// Centre of a box that holds the finest particles at the start, comoving Mpc/h; it may reach through periodic faces.
+    pub center: [f64; 3],
+    /// Its lengths along x, y, z in comoving Mpc/h; those of the simulated box at most count.
+    pub extent: [f64; 3],
+    /// How often the spacing of particles is halved, 1 to 7: the finest have 1/8 of the mass for each level.
+    pub levels: u8,
+    /// Spacings of each coarser lattice around the next finer one, at least 1.
+    #[serde(default = "padding")]
+    pub padding: usize,
+}
+
+fn padding() -> usize {
+    4
+}
+
+/// Cells of the finest lattice along an axis at most.
+const MOST_CELLS: usize = 1 << 16;
+
+impl Zoom {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`] for numbers out of range.
+    pub fn check(&self, cells: [usize; 3]) -> Result<(), IcError> {
+        let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
+        let Self { center, extent, levels, padding } = *self;
+        if !(1..CLASSES).contains(&usize::from(levels)) {
+            let reason = format!("must lie between 1 and {}", CLASSES - 1);
+            return refuse("zoom.levels", levels.to_string(), reason);
+        }
+        if center.iter().any(|x| !x.is_finite()) {
+            return refuse("zoom.center", format!("{center:?}"), "must be finite, in Mpc/h".into());
+        }
+        if !extent.iter().all(|x| *x > 0.0 && x.is_finite()) {
+            let reason = "must be positive: lengths of the region along x, y, z in Mpc/h";
+            return refuse("zoom.extent", format!("{extent:?}"), reason.into());
+        }
+        if padding == 0 {
+            let reason = "must be at least 1, so that masses of neighbours differ by a factor of 8";
+            return refuse("zoom.padding", padding.to_string(), reason.into());
+        }
+        let finest = self.finest(cells);
+        if finest.iter().any(|n| *n > MOST_CELLS) {
+            let reason =
+                format!("the finest lattice has {finest:?} cells, at most {MOST_CELLS}: reduce levels or cells");
+            return refuse("zoom.levels", levels.to_string(), reason);
+        }
+        Ok(())
+    }
+
+    /// Cells of the finest lattice, if it filled the box.
+    pub fn finest(&self, cells: [usize; 3]) -> [usize; 3] {
+        cells.map(|n| n << self.levels)
+    }
+
+    /// Number of particles of all lattices.
+    pub fn particles(&self, cells: [usize; 3], box_mpc_h: f64) -> u64 {
+        self.nests(cells, box_mpc_h).iter().map(Nest::particles).sum()
+    }
+
+    /// The lattices, the coarsest first.
+    pub(crate) fn nests(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<Nest> {
+        let levels = usize::from(self.levels);
+        let spacing = box_mpc_h / cells[0] as f64;
+        let parents_of_finest = |axis: usize| {
+            let (n, half) = (cells[axis] << levels, 0.5 * self.extent[axis]);
+            if 2.0 * half >= cells[axis] as f64 * spacing {
+                return Span::new(0, n as i64 - 1, n);
+            }
+            // particle j is at (j + ½) spacings of its lattice less half of one of the coarsest
+            let fine = spacing / (1 << levels) as f64;
+            let place = |x: f64| (x + 0.5 * spacing) / fine - 0.5;
+            let first = place(self.center[axis] - half).ceil() as i64;
+            let last = place(self.center[axis] + half).floor() as i64;
+            Span::new(first, last.max(first), n)
+        };
+        let mut span = [0, 1, 2].map(|axis| parents_of_finest(axis).parents());
+        let mut nests = Vec::new();
+        let mut covered = [Span::default(); 3];
+        for level in (0..=levels).rev() {
+            let cells = cells.map(|n| n << level);
+            let region = match level {
+                0 => cells.map(|n| Span { first: 0, count: n, of: n }),
+                _ => span.map(Span::children),
+            };
+            nests.push(Nest { cells, class: levels - level, region, covered });
+            covered = span;
+            span = span.map(|span| span.padded(self.padding).parents());
+        }
+        nests.reverse();
+        nests
+    }
+}
+
+/// Indices of a lattice along an axis, around the periodic box.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Span {
+    first: usize,
+    count: usize,
+    /// Indices of the whole axis.
+    of: usize,
+}
+
+impl Span {
+    fn new(first: i64, last: i64, of: usize) -> Self {
+        let count = (last - first + 1) as usize;
+        if count >= of {
+            return Self { first: 0, count: of, of };
+        }
+        Self { first: first.rem_euclid(of as i64) as usize, count, of }
+    }
+
+    fn last(self) -> i64 {
+        (self.first + self.count) as i64 - 1
+    }
+
+    fn padded(self, by: usize) -> Self {
+        Self::new(self.first as i64 - by as i64, self.last() + by as i64, self.of)
+    }
+
+    /// On the next coarser lattice.
+    fn parents(self) -> Self {
+        Self::new(self.first as i64 / 2, self.last() / 2, self.of / 2)
+    }
+
+    /// On the next finer lattice.
+    fn children(self) -> Self {
+        Self { first: 2 * self.first, count: 2 * self.count, of: 2 * self.of }
+    }
+
+    fn holds(self, i: usize) -> bool {
+        self.of > 0 && is_within((self.first, self.count), self.of, i)
+    }
+}
+
+/// Whether an index of `n` is among so many from a first one on, around the end.
+pub(crate) fn is_within((first, count): (usize, usize), n: usize, i: usize) -> bool {
+    (i + n - first) % n < count
+}
+
+/// A lattice, and which of its particles there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nest {
+    /// Cells of the whole box.
+    pub(crate) cells: [usize; 3],
+    /// Mass class of its particles.
+    pub(crate) class: usize,
+    region: [Span; 3],
+    /// Those that finer particles replace.
+    covered: [Span; 3],
+}
+
+impl Nest {
+    /// Number of particles.
+    fn particles(&self) -> u64 {
+        let volume = |spans: &[Span; 3]| spans.iter().map(|span| span.count as u64).product::<u64>();
+        volume(&self.region) - volume(&self.covered)
+    }
+
+    /// Whether there is this particle.
+    pub(crate) fn holds(&self, at: [usize; 3]) -> bool {
+        let is_in = |spans: &[Span; 3]| (0..3).all(|axis| spans[axis].holds(at[axis]));
+        is_in(&self.region) && !is_in(&self.covered)
+    }
+
+    /// Identity of a particle: its class, and its place on the lattice, x fastest.
+    pub(crate) fn id(&self, [i, j, k]: [usize; 3]) -> u64 {
+        let [nx, ny, _] = self.cells;
+        id_of_class(self.class, ((k * ny + j) * nx + i) as u64).expect("a lattice of fewer than 2⁶⁰ cells")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every particle of the coarsest lattice is whole or replaced by its descendants, and the padding is kept, across faces, along
+    /// uneven axes, and where the region is as long as the box.
+    #[test]
+    fn masses_add_up_and_neighbours_differ_by_eight() {
+        let cells = [8, 6, 16];
+        for (center, extent, levels, padding) in [
+            ([0.2, 3.0, 15.9], [1.0, 0.3, 2.0], 2, 1),
+            ([4.0, 3.0, 8.0], [2.6, 0.1, 4.0], 1, 4),
+            ([7.9, 0.0, 0.0], [0.1, 100.0, 1.0], 3, 2),
+        ] {
+            let zoom = Zoom { center, extent, levels, padding };
+            zoom.check(cells).unwrap();
+            let nests = zoom.nests(cells, 8.0);
+            let finest = zoom.finest(cells);
+            // the class of the particle that holds each cell of the finest lattice
+            let class = |at: [usize; 3]| {
+                let mut found = nests.iter().filter(|nest| nest.holds(at.map(|i| i >> nest.class)));
+                let class = found.next().expect("a particle").class;
+                assert!(found.next().is_none(), "two particles at {at:?}");
+                class
+            };
+            let mut counts = vec![0; nests.len()];
+            for n in 0..finest.iter().product::<usize>() {
+                let at = [n % finest[0], n / finest[0] % finest[1], n / finest[0] / finest[1]];
+                let own = class(at);
+                counts[own] += 1;
+                for axis in 0..3 {
+                    // so many spacings of the next coarser lattice further
+                    let mut beside = at;
+                    beside[axis] = (at[axis] + (padding << (own + 1))) % finest[axis];
+                    assert!(class(beside) <= own + 1, "{at:?} {beside:?}");
+                }
+                // the finest are in the region
+                let offset = |axis: usize| {
+                    let length = finest[axis] as f64 / finest[0] as f64 * 8.0;
+                    let spacing = 8.0 / finest[0] as f64;
+                    let d = (at[axis] as f64 + 0.5) * spacing - 0.5 - center[axis];
+                    (d - length * (d / length).round()).abs() - 0.5 * extent[axis]
+                };
+                if (0..3).all(|axis| offset(axis) < 0.0) {
+                    assert_eq!(own, 0, "{at:?}");
+                }
+            }
+            for nest in &nests {
+                assert_eq!(nest.particles() << (3 * nest.class), counts[nest.class], "{nest:?}");
+            }
+            assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn bad_regions_are_named() {
+        let good = Zoom { center: [1.0; 3], extent: [1.0; 3], levels: 2, padding: 4 };
+        let said = |zoom: Zoom| zoom.check([32; 3]).unwrap_err().to_string();
+        assert!(said(Zoom { levels: 8, ..good }).starts_with("zoom.levels = 8: "));
+        assert!(said(Zoom { extent: [1.0, 0.0, 1.0], ..good }).contains("positive"));
+        assert!(said(Zoom { padding: 0, ..good }).contains("factor of 8"));
+        assert!(good.check([1 << 15; 3]).unwrap_err().to_string().contains("reduce levels or cells"));
+    }
+}
