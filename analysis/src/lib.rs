@@ -10,7 +10,7 @@
 //! | [`field_difference`] | two snapshots cell by cell |
 //! | [`comparison`] | a snapshot against the solution of its problem |
 //! | [`halos`] | halos of either finder: catalogues, spherical masses, profiles, mass functions |
-//! | [`particles`] | the dark-matter particles of a part of the box |
+//! | [`particles`], [`lagrangian`] | the dark-matter particles of a part of the box; the region that they come from |
 //! | [`matter`] | gas and dark matter as one fluid |
 //! | [`power_spectrum`] | P(k) of the density |
 //! | [`map`] | slices and projections, with the patches |
@@ -38,6 +38,7 @@ pub mod figure;
 mod fixture;
 mod fourier;
 pub mod halos;
+pub mod lagrangian;
 pub mod map;
 pub mod matter;
 mod messages;

@@ -2,7 +2,7 @@
 
 use super::field_view::{FieldView, grid_limit_mib};
 use super::finder::finder;
-use crate::recipe::error::{Bound, Cause, Refusal};
+use crate::recipe::error::{Bound, Cause, Refusal, plain};
 use crate::recipe::options::{decode, decode_with, from_json, take};
 use crate::recipe::reference::{Function, Member, Needs, Type};
 use comove_analysis::AnalysisError;
@@ -11,6 +11,7 @@ use comove_analysis::cells;
 use comove_analysis::covering_grid::grid_within;
 use comove_analysis::halos::Catalogue;
 use comove_analysis::halos::profile::{ProfileCentre, ProfileOptions, halo_profile_in};
+use comove_analysis::lagrangian::{LagrangianOptions, lagrangian_region};
 use comove_analysis::map::{self, MapOptions};
 use comove_analysis::matter::{self, OneFluid, Totals};
 use comove_analysis::particles::{self, ParticleOptions};
@@ -138,6 +139,19 @@ pub(crate) const SNAPSHOT: Type = Type {
         )
         .with_options(&["RegionOptions", "ParticleOptions"]),
         Function::new(
+            &[
+                "lagrangian_region(snapshot: Snapshot, particles: Array) -> Map",
+                "lagrangian_region(snapshot: Snapshot, particles: Array, options: Map) -> Map",
+            ],
+            "The smallest box that holds the places of particles at the start of the run, for `zoom` of `ic_gaussian`: from a list of \
+             entries of `particles` or of identities. Only in runs from `ic_gaussian`, where identities are numbers of a lattice.",
+        )
+        .giving(&[
+            Member::new("center", "Array", "its centre").in_unit("Mpc/h"),
+            Member::new("extent", "Array", "its lengths along x, y, z").in_unit("Mpc/h"),
+        ])
+        .with_options(&["LagrangianOptions"]),
+        Function::new(
             &["slice(snapshot: Snapshot) -> Field", "slice(snapshot: Snapshot, options: Map) -> Field"],
             "The pixels of a slice, `at(i, j, 0)` from the lower left.",
         )
@@ -195,6 +209,7 @@ pub(crate) fn register(engine: &mut Engine) {
     register_with_options!(engine, "statistics", over, s: &mut SnapshotView, name: ImmutableString);
     register_with_options!(engine, "histogram", distribution, s: &mut SnapshotView, name: ImmutableString);
     register_with_options!(engine, "particles", particles, s: &mut SnapshotView);
+    register_with_options!(engine, "lagrangian_region", region_at_the_start, s: &mut SnapshotView, particles: Array);
     register_with_options!(engine, "power_spectrum", power, s: &mut SnapshotView);
     for (name, make) in [("slice", map::slice as MapFunction), ("projection", map::projection)] {
         let of = move |s: &mut SnapshotView, options| pixels(name, make, &s.0, options);
@@ -300,6 +315,23 @@ fn particles(view: &mut SnapshotView, mut options: Map) -> Bound<Array> {
     let options: ParticleOptions = decode_with("particles", options, &REGION)?;
     let found = particles::particles(&view.0, &region, &options).map_err(|e| failed("particles", &e))?;
     Ok(found.iter().map(dynamic).collect())
+}
+
+fn region_at_the_start(view: &mut SnapshotView, particles: Array, options: Map) -> Bound<Dynamic> {
+    const FUNCTION: &str = "lagrangian_region";
+    let options: LagrangianOptions = decode(FUNCTION, options)?;
+    let id = |(n, entry): (usize, &Dynamic)| {
+        let of_entry = || entry.read_lock::<Map>().and_then(|map| map.get("id")?.as_int().ok());
+        let id = entry.as_int().ok().or_else(of_entry).and_then(|id| u64::try_from(id).ok());
+        id.ok_or_else(|| {
+            let found = plain(entry.type_name());
+            let message = format!("particles[{n}] is {found}; give entries of snapshot.particles(…) or their ids");
+            Refusal::error(FUNCTION, message, None)
+        })
+    };
+    let ids = particles.iter().enumerate().map(id).collect::<Bound<Vec<u64>>>()?;
+    let found = lagrangian_region(&view.0, &ids, &options).map_err(|e| failed(FUNCTION, &e))?;
+    Ok(dynamic(&found))
 }
 
 fn power(view: &mut SnapshotView, options: Map) -> Bound<Dynamic> {

@@ -15,6 +15,7 @@ use comove_analysis::halos::fof::FofOptions;
 use comove_analysis::halos::mass_function::MassFunctionOptions;
 use comove_analysis::halos::peaks::HaloOptions;
 use comove_analysis::halos::profile::ProfileOptions;
+use comove_analysis::lagrangian::LagrangianOptions;
 use comove_analysis::map::MapOptions;
 use comove_analysis::particles::ParticleOptions;
 use comove_analysis::power_spectrum::PowerOptions;
@@ -68,6 +69,7 @@ const WAYS: &str = include_str!("../api/finder.rs");
 const FRIENDS: &str = include_str!("../../../../analysis/src/halos/fof/mod.rs");
 const DEFINITIONS: &str = include_str!("../../../../analysis/src/halos/overdensity/mod.rs");
 const PARTICLES: &str = include_str!("../../../../analysis/src/particles.rs");
+const LAGRANGIAN: &str = include_str!("../../../../analysis/src/lagrangian.rs");
 const REGION: &str = include_str!("../../../../analysis/src/region.rs");
 const POWER: &str = include_str!("../../../../analysis/src/power_spectrum.rs");
 
@@ -88,9 +90,9 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("GaussianOptions", INITIAL, || {
         with::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "seed": 1 }))
     }),
+    Structure::new("Zoom", include_str!("../../../../ic/src/zoom.rs"), INSIDE),
     Structure::new("LoadOptions", INITIAL, || with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "z": 1.0 }))),
     Structure::new("FormulaOptions", include_str!("../api/formula.rs"), || {
-    Structure::new("Zoom", include_str!("../../../../ic/src/zoom.rs"), INSIDE),
         with::<formula::FormulaOptions>(json!({ "root": 16 }))
     }),
     Structure::new("Extent", EVOLVE, default_of::<Extent>),
@@ -119,6 +121,7 @@ const STRUCTURES: &[Structure] = &[
     Structure::new("ProfileOptions", PROFILE, default_of::<ProfileOptions>),
     Structure::new("RegionOptions", REGION, default_of::<RegionOptions>),
     Structure::new("ParticleOptions", PARTICLES, default_of::<ParticleOptions>),
+    Structure::new("LagrangianOptions", LAGRANGIAN, default_of::<LagrangianOptions>),
     Structure::new("HistogramOptions", REGION, default_of::<HistogramOptions>),
     Structure::new("PowerOptions", POWER, default_of::<PowerOptions>),
     Structure::new("MapOptions", MAP, default_of::<MapOptions>),
