@@ -80,6 +80,9 @@ fn halos(column: &str) -> Option<String> {
         "parent" => "id of the heaviest heavier halo that contains the centre; empty if none does",
         "gas_fraction" => "mass of the gas in that of all matter within the radius",
         "concentration_200c" => "R200c over the scale radius of the best NFW profile; empty if not resolved",
+        "heavy_distance_mpc_h" => {
+            "distance of the centre from the nearest particle heavier than the lightest ones; empty beyond half the box"
+        }
         _ => "",
     };
     if !fixed.is_empty() {
@@ -89,6 +92,11 @@ fn halos(column: &str) -> Option<String> {
         ("mass_", "_msun_h", "mass of all matter within the radius"),
         ("radius_", "_mpc_h", "radius of the sphere"),
         ("gas_fraction_", "", "mass of the gas in that of all matter within the sphere"),
+        (
+            "heavy_fraction_",
+            "",
+            "mass of particles heavier than the lightest ones in that of the dark matter within the sphere",
+        ),
         ("dispersion_", "_km_s", "1-D velocity dispersion of the dark matter within the sphere"),
     ];
     let definition = |(begin, end, text): &(&str, &str, &str)| {

@@ -103,7 +103,13 @@ fn a_power_law_is_averaged_over_bins() {
 /// Halos of these masses in a row, 5 Mpc/h apart; the second lies within the first's R200c.
 fn catalogue(masses: &[f64]) -> FofCatalogue {
     let halo = |(n, &mass): (usize, &f64)| {
-        let sphere = Overdensity { mass_msun_h: mass, radius_mpc_h: 1.0, gas_fraction: 0.1, dispersion_km_s: None };
+        let sphere = Overdensity {
+            mass_msun_h: mass,
+            radius_mpc_h: 1.0,
+            gas_fraction: 0.1,
+            dispersion_km_s: None,
+            heavy_fraction: None,
+        };
         let place = if n == 1 { 0.5 } else { 5.0 * n as f64 };
         FofHalo {
             id: n,
@@ -116,6 +122,7 @@ fn catalogue(masses: &[f64]) -> FofCatalogue {
             spheres: Overdensities {
                 overdensities: [(M200c, Some(sphere)), (M500c, None)].into_iter().collect(),
                 concentration_200c: None,
+                heavy_distance_mpc_h: None,
             },
             parent: None,
         }

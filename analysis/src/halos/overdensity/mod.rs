@@ -7,9 +7,9 @@
 
 use crate::cells::{LeafCell, leaf_width_at};
 use crate::halos::nfw;
-use crate::messages::exchange;
+use crate::messages::{exchange, gather_all};
 use crate::part::Part;
-use crate::particle_grid::ParticleGrid;
+use crate::particle_grid::{ParticleGrid, mean_spacing, position_of};
 use crate::sphere::{Sphere, norm};
 use crate::spheres::{Look, SPHERES, look_at, visit_samples};
 use crate::table::Table;
@@ -17,7 +17,7 @@ use bytemuck::{Pod, Zeroable};
 use comove_sim::kernels::layout::DENSITY;
 use comove_sim::kernels::point::particle::mass_of;
 use comove_sim::parallel::Communicator;
-use comove_sim::{Cosmology, HostParticles};
+use comove_sim::{Cosmology, DarkMatterHeader, HostParticles};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,6 +92,9 @@ pub struct Overdensity {
     /// Velocity dispersion of the dark matter along one axis in km/s: √(⟨|v − ⟨v⟩|²⟩/3); none without dark matter.
     #[serde(default)]
     pub dispersion_km_s: Option<f64>,
+    /// The share of particles heavier than the lightest ones in the mass of the dark matter; none where all have one mass.
+    #[serde(default)]
+    pub heavy_fraction: Option<f64>,
 }
 
 /// The spheres about a centre. Nothing in non-comoving coordinates.
@@ -104,6 +107,10 @@ pub struct Overdensities {
     /// than 100 particles there, or where cells are too wide.
     #[serde(default)]
     pub concentration_200c: Option<f64>,
+    /// Distance from the centre to the nearest particle heavier than the lightest ones in comoving Mpc/h; none where all have one
+    /// mass, and beyond half the box.
+    #[serde(default)]
+    pub heavy_distance_mpc_h: Option<f64>,
 }
 
 impl Overdensities {
@@ -123,6 +130,7 @@ impl Overdensities {
         halos: impl Iterator<Item = &'a Self> + Clone,
         has_dark_matter: bool,
     ) {
+        let has_several_masses = halos.clone().any(Self::knows_heavier);
         let mut add = |name: String, value: &dyn Fn(&Self) -> Option<f64>| {
             table.add_column(&name, halos.clone().map(|halo| value(halo).into()));
         };
@@ -134,10 +142,22 @@ impl Overdensities {
                 add(format!("gas_fraction_{name}"), &|halo| halo.of(definition).map(|sphere| sphere.gas_fraction));
                 add(format!("dispersion_{name}_km_s"), &|halo| halo.of(definition)?.dispersion_km_s);
             }
+            if has_several_masses {
+                add(format!("heavy_fraction_{name}"), &|halo| halo.of(definition)?.heavy_fraction);
+            }
         }
         if has_dark_matter {
             add("concentration_200c".into(), &|halo| halo.concentration_200c);
         }
+        if has_several_masses {
+            add("heavy_distance_mpc_h".into(), &|halo| halo.heavy_distance_mpc_h);
+        }
+    }
+
+    /// Whether particles have several masses, as far as that shows.
+    fn knows_heavier(&self) -> bool {
+        let mut spheres = self.overdensities.values().flatten();
+        self.heavy_distance_mpc_h.is_some() || spheres.any(|sphere| sphere.heavy_fraction.is_some())
     }
 }
 
@@ -170,6 +190,7 @@ pub(crate) fn measure(
     let particles = part.snapshot.state.particles.as_ref().zip(header.dark_matter);
     let lengths = part.snapshot.box_lengths();
     let grid = particles.map(|(own, stated)| (own, ParticleGrid::for_spheres(own, lengths, stated.particles)));
+    let lightest = header.dark_matter.and_then(lightest_of_several);
     // of several ranks each has the particles of as many spheres as it looks at together
     let at_once = if communicator.size() == 1 { probes.len() } else { SPHERES * communicator.size() };
     let largest = lengths.into_iter().fold(f64::INFINITY, f64::min) / 2.0;
@@ -186,7 +207,8 @@ pub(crate) fn measure(
             let widths: Vec<f64> = some.iter().map(|&n| widths[n]).collect();
             let ends: Vec<bool> = some.iter().map(|&n| reaches[n] >= largest).collect();
             let particles = grid.as_ref().map(|(own, grid)| Particles::new(communicator, (own, grid), &spheres));
-            let look = Matter { particles, spheres: &spheres, widths: &widths, ends: &ends, densities, samples };
+            let look =
+                Matter { particles, spheres: &spheres, widths: &widths, ends: &ends, densities, samples, lightest };
             let results = look_at(communicator, part, &spheres, &look);
             for (&n, numbers) in some.iter().zip(results) {
                 match numbers.split_last() {
@@ -199,6 +221,56 @@ pub(crate) fn measure(
         }
         unfinished.iter().for_each(|&n| reaches[n] = (1.5 * reaches[n]).min(largest));
         growing = unfinished;
+    }
+    if let (Some(lightest), Some((own, _))) = (lightest, particles) {
+        let distances = nearest_heavier(communicator, own, lengths, lightest, probes, largest);
+        found.iter_mut().zip(distances).for_each(|(found, distance)| found.heavy_distance_mpc_h = distance);
+    }
+    found
+}
+
+/// Mass of the lightest particles in units of class 0, if there are heavier ones.
+fn lightest_of_several(stated: DarkMatterHeader) -> Option<u32> {
+    let lightest = stated.mass_in_class_0() / stated.number_if_lightest().max(1);
+    (lightest * stated.particles < stated.mass_in_class_0()).then_some(lightest as u32)
+}
+
+/// Distances of centres from the nearest particle that is heavier, up to a largest one: collective.
+fn nearest_heavier(
+    communicator: &Communicator,
+    particles: &HostParticles,
+    lengths: [f64; 3],
+    lightest: u32,
+    probes: &[Probe],
+    largest: f64,
+) -> Vec<Option<f64>> {
+    let heavier: Vec<usize> = (0..particles.len()).filter(|&n| mass_of(particles.id[n]) > lightest).collect();
+    let mut all = [heavier.len() as u64];
+    communicator.sum(&mut all);
+    let spacing = mean_spacing(all[0].max(1), lengths);
+    let cells = lengths.map(|length| (length / spacing).ceil() as u32);
+    let grid = ParticleGrid::new(heavier.len(), |n| position_of(particles, heavier[n]), lengths, cells);
+    let mut reaches: Vec<f64> = probes.iter().map(|probe| probe.radius.max(spacing).min(largest)).collect();
+    let mut found = vec![None; probes.len()];
+    let mut waiting: Vec<usize> = (0..probes.len()).collect();
+    while !waiting.is_empty() {
+        let nearest = |&n: &usize| {
+            let mut nearest = f64::INFINITY;
+            grid.visit_sphere(probes[n].centre, reaches[n], |_, r| nearest = nearest.min(r));
+            nearest
+        };
+        let own: Vec<f64> = waiting.par_iter().map(nearest).collect();
+        let of_ranks = gather_all(communicator, &own);
+        let mut further = Vec::new();
+        for (place, &n) in waiting.iter().enumerate() {
+            let nearest = of_ranks.iter().map(|of_rank| of_rank[place]).fold(f64::INFINITY, f64::min);
+            found[n] = Some(nearest).filter(|nearest| nearest.is_finite());
+            if found[n].is_none() && reaches[n] < largest {
+                reaches[n] = (2.0 * reaches[n]).min(largest);
+                further.push(n);
+            }
+        }
+        waiting = further;
     }
     found
 }
@@ -218,12 +290,14 @@ fn described(
             radius_mpc_h,
             gas_fraction: numbers[1],
             dispersion_km_s: known(numbers[2] * velocity_unit),
+            heavy_fraction: known(numbers[3]),
         })
     };
     let spheres = numbers.chunks_exact(Crossing::NUMBERS).enumerate().map(sphere);
     Overdensities {
         overdensities: SPHERICAL.into_iter().zip(spheres).collect(),
         concentration_200c: known(concentration),
+        heavy_distance_mpc_h: None,
     }
 }
 
@@ -322,14 +396,16 @@ struct Matter<'a> {
     ends: &'a [bool],
     densities: [f64; SPHERICAL.len()],
     samples: usize,
+    /// Mass of the lightest particles in units of class 0, if there are heavier ones.
+    lightest: Option<u32>,
 }
 
-/// A sphere whose mean density has fallen to a given one: radius, share of gas, dispersion.
+/// A sphere whose mean density has fallen to a given one: radius, share of gas, dispersion, share of heavier particles.
 #[derive(Clone, Copy)]
 struct Crossing([f64; Self::NUMBERS]);
 
 impl Crossing {
-    const NUMBERS: usize = 3;
+    const NUMBERS: usize = 4;
 }
 
 impl Look for Matter<'_> {
@@ -372,7 +448,7 @@ impl Look for Matter<'_> {
                 }
                 (_, Some(_)) => {
                     let particle = next_particles.next().expect("it was seen");
-                    within.add_particle(particle);
+                    within.add_particle(particle, self.lightest);
                     particle.r
                 }
                 _ => break,
@@ -426,6 +502,8 @@ struct Within {
     particles: usize,
     /// Of the particles, in units of class 0.
     mass: f64,
+    /// Of those heavier than the lightest, likewise; none where all have one mass.
+    heavy: Option<f64>,
     /// Σmv and Σmv² of the particles.
     momentum: [f64; 3],
     square: f64,
@@ -437,10 +515,13 @@ impl Within {
         self.gas_volume += volume;
     }
 
-    fn add_particle(&mut self, particle: &Near) {
+    fn add_particle(&mut self, particle: &Near, lightest: Option<u32>) {
         let mass = particle.mass();
         self.particles += 1;
         self.mass += mass;
+        if let Some(lightest) = lightest {
+            *self.heavy.get_or_insert_default() += if mass > f64::from(lightest) { mass } else { 0.0 };
+        }
         for (v, sum) in particle.velocity.into_iter().zip(&mut self.momentum) {
             *sum += mass * v;
             self.square += mass * (v * v);
@@ -467,6 +548,7 @@ impl Within {
             radius,
             gas / (gas + self.particle_density(radius, particle_mass)),
             if self.particles > 0 { (squares.max(0.0) / (3.0 * self.mass)).sqrt() } else { f64::NAN },
+            self.heavy.map_or(f64::NAN, |heavy| heavy / self.mass),
         ])
     }
 }

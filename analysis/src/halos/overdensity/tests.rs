@@ -81,6 +81,31 @@ fn heavy_particles_count_by_their_mass() {
             assert!((heavy / light - 1.0).abs() < 1e-9, "{definition:?}: {heavy} {light}");
         }
     }
+    // every third particle is heavy; the nearest one to the centre is found from any first radius
+    let fraction = heavy.of(MassDefinition::M200c).unwrap().heavy_fraction.unwrap();
+    assert!((fraction - 8.0 / 10.0).abs() < 0.02, "{fraction}");
+    let particles = heavy_and_light(snapshot.state.particles.clone().unwrap())[0].clone();
+    let distance =
+        |n: usize| (0..3).map(|a| (particles.coordinate(n, a, LENGTH) - centre[a]).powi(2)).sum::<f64>().sqrt();
+    let nearest = (0..particles.len()).step_by(3).map(distance).fold(f64::INFINITY, f64::min);
+    for radius in [0.01, 2.0] {
+        let found =
+            about(&with_particles(snapshot.clone(), particles.clone()), centre, radius).heavy_distance_mpc_h.unwrap();
+        assert!((found - nearest).abs() < 1e-12, "{found} {nearest}");
+    }
+    assert_eq!(light.heavy_distance_mpc_h, None);
+    assert!(light.overdensities.values().flatten().all(|sphere| sphere.heavy_fraction.is_none()));
+    let columns = |found: &Overdensities| {
+        let mut table = Table::new(["id"]);
+        table.push(vec![0usize.into()]);
+        Overdensities::add_columns(&mut table, std::iter::once(found), true);
+        table.columns
+    };
+    let further: Vec<String> = columns(&heavy).into_iter().filter(|name| !columns(&light).contains(name)).collect();
+    assert_eq!(
+        further.join(" "),
+        "heavy_fraction_200m heavy_fraction_200c heavy_fraction_500c heavy_fraction_vir heavy_distance_mpc_h"
+    );
     let [heavy, light] = [heavy, light].map(|found| found.concentration_200c);
     assert_eq!(heavy.is_some(), light.is_some());
 }

@@ -193,7 +193,7 @@ const UNITS: &[(&str, &MembersByUnit)] = &[
     ("FofCatalogue", &[("", &["redshift", "fraction_in_halos"])]),
     ("Halo", &[("", &["gas_fraction"]), (MEAN, &["peak_density"])]),
     ("HaloCatalogue", &[("", &["redshift"]), (MEAN, &["reference_density"])]),
-    ("Overdensity", &[("", &["gas_fraction"])]),
+    ("Overdensity", &[("", &["gas_fraction", "heavy_fraction"])]),
     ("Overdensities", &[("", &["concentration_200c"])]),
     ("Shell", &[(MEAN, &["density"])]),
     ("HaloProfile", &[("", &["redshift"])]),
