@@ -88,14 +88,15 @@ const ALL: [Shrunk; 15] = [
     },
     Shrunk {
         recipe: "zoom.rhai",
-        parameters: &["root=16", "levels=1", "z_end=9", "stop_density=5"],
+        parameters: &["cells=16", "box_mpc_h=10", "levels=1", "depth=1", "reach=2", "padding=1", "z_end=4"],
         files: &[
-            "measure-peak/result.json",
-            "evolve/observed.jsonl",
-            "evolve/observed_steps.png",
-            "measure-gain/result.json",
-            "slice/slice_matter_density_z9.png",
-            "refinement_ratio/refinement_ratio.csv",
+            "measure-target/result.json",
+            "evolve/output_z4.h5",
+            "measure-halo/result.json",
+            "combine-profiles/halo.csv",
+            "combine-profiles/profiles.png",
+            "projection/projection_dark_matter_density_z4.png",
+            "halos/halos_z4.csv",
         ],
     },
     Shrunk {
@@ -316,28 +317,21 @@ fn every_recipe_runs_shrunk() {
     }
 }
 
-/// The zoom refines around its place on both sides of a face of the periodic box.
+/// A region is refined on both sides of a face of the periodic box.
 #[test]
-fn the_zoom_looks_across_the_faces_of_the_box() {
+fn a_region_reaches_across_the_faces_of_the_box() {
     let folder = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(recipes().join("zoom.rhai")).unwrap();
-    let at_the_face = text
-        .replace("center: peak.place, radius", "center: [0.2] + peak.place.extract(1), radius")
-        .replace("particles_above(8)", "particles_above(0.01)");
-    assert!(at_the_face.contains("[0.2]") && at_the_face.contains("(0.01)"), "{at_the_face}");
-    std::fs::write(folder.path().join("zoom.rhai"), at_the_face).unwrap();
-    let mut command = Command::new(cargo_bin("comove"));
-    command.current_dir(folder.path()).args(["run", "zoom.rhai"]);
-    for parameter in ["root=64", "levels=1", "radius_mpc_h=6", "z_end=48"] {
-        command.args(["-p", parameter]);
-    }
-    let output = command.output().unwrap();
+    let recipe = "const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.8, n_s: 1 });
+        const IC = ic_gaussian(C, #{ box_mpc_h: 25, cells: 64, z: 49, seed: 42, dark_matter: true, gas: false });
+        const BALL = region(#{ center: [0.2, 12, 12], radius: 6, level: 1 });
+        campaign(\"r\", [evolve(IC, #{ z_end: 48, max_level: 1, refine: all([BALL, particles_above(0.01)]) })])";
+    std::fs::write(folder.path().join("r.rhai"), recipe).unwrap();
+    let output = Command::new(cargo_bin("comove")).current_dir(folder.path()).args(["run", "r.rhai"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let runs = std::fs::read_dir(folder.path().join("zoom")).unwrap().map(|entry| entry.unwrap().path());
-    let outputs = runs.map(|run| run.join("output_z48.h5")).filter(|output| output.exists());
-    let trees: Vec<_> = outputs.map(|output| Snapshot::read_tree(&output).unwrap().1).collect();
-    let fine = trees.iter().find(|tree| tree.level_count() == 2).expect("the closer look");
+    let runs = std::fs::read_dir(folder.path().join("r")).unwrap().map(|entry| entry.unwrap().path());
+    let tree =
+        Snapshot::read_tree(&runs.map(|run| run.join("output_z48.h5")).find(|file| file.exists()).unwrap()).unwrap().1;
     // patches of 3.125 Mpc/h along x; marks reach four cells of 0.39 Mpc/h further
-    let refined: BTreeSet<u32> = fine.level(1).iter().map(|key| key.coordinate[0]).collect();
+    let refined: BTreeSet<u32> = tree.level(1).iter().map(|key| key.coordinate[0]).collect();
     assert_eq!(refined, BTreeSet::from([0, 1, 2, 5, 6, 7]));
 }

@@ -326,7 +326,7 @@ fn region_at_the_start(view: &mut SnapshotView, particles: Array, options: Map) 
         id.ok_or_else(|| {
             let found = plain(entry.type_name());
             let message = format!("particles[{n}] is {found}; give entries of snapshot.particles(…) or their ids");
-            Refusal::error(FUNCTION, message, None)
+            Refusal::because(Cause::Text, FUNCTION, message, None)
         })
     };
     let ids = particles.iter().enumerate().map(id).collect::<Bound<Vec<u64>>>()?;
