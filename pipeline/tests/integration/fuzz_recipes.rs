@@ -67,7 +67,10 @@ campaign("small", [M])
     r#"const SEEDS = [1, 2];
 const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true }),
     #{ z_end: 48, max_level: 1, refine: any([mass_above(30), all([particles_above(30), not(mass_above(40))])]) }));
-fn spread(s) { s.statistics("density").variance + s.particles(#{ most: 9 }).len() }
+fn spread(s) {
+    let some = s.particles(#{ most: 9 });
+    s.statistics("density").variance + some.len() + s.lagrangian_region(some, #{ margin_mpc_h: 1 }).extent[0]
+}
 const ALL = combine("all", RUNS.map(|run| measure("spread", run, |s| spread(s))) + [RUNS[0]], |results| {
     let run = results.pop();
     let rows = results.map(|one| [one.z, one.result, C.growth_factor(one.z), C.age_gyr(one.z)]);
