@@ -235,8 +235,8 @@ fn records_have_the_extreme_densities_of_all_matter() {
 /// potential one of all matter.
 #[test]
 fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
-    for time_steps in [TimeSteps::Uniform, TimeSteps::Individual] {
-        let start = waves(1);
+    for (time_steps, groups, bound) in [(TimeSteps::Uniform, 1, 0.02), (TimeSteps::Individual, 2, 0.01)] {
+        let start = waves(groups);
         let parameters = RunParameters { max_delta_a: 0.02, ..parameters(time_steps, Precision::Single) };
         let mut simulation = Simulation::start(common::device(2), &start, parameters).expect("start");
         let kinetic = |record: &StepRecord| {
@@ -264,7 +264,7 @@ fn kinetic_and_potential_energy_obey_layzer_and_irvine() {
             "{time_steps:?}: residual {residual:+.4} of |W| in {} steps; K {k0:.3e} to {k1:.3e}, W {w0:.3e} to {w1:.3e}",
             seen.len()
         );
-        assert!(residual.abs() < 0.02, "{residual}");
+        assert!(residual.abs() < bound, "{residual}");
     }
 }
 
