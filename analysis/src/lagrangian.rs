@@ -27,13 +27,13 @@ pub struct LagrangianRegion {
     pub extent: [f64; 3],
 }
 
-/// Particles that are further from their places than this part of the box on average come from no lattice of ours.
+/// Largest mean displacement, as a fraction of the box, with which identities count as numbers of a lattice.
 const FARTHEST: f64 = 0.25;
 
 /// The smallest box around the cells of the lattice that particles with these identities began in.
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for no particles, an identity of none, a negative margin, or identities that are not numbers of a
+/// [`AnalysisError::Option`] for no particles, an identity that no particle has, a negative margin, or identities that are not numbers of a
 /// lattice; [`AnalysisError::MissingField`] without dark matter.
 pub fn lagrangian_region(
     snapshot: &Snapshot,
@@ -51,8 +51,8 @@ pub fn lagrangian_region(
         return Err(AnalysisError::option("margin_mpc_h", margin, "must not be negative, in Mpc/h"));
     }
     if ids.is_empty() {
-        let reason = "the list is empty; give entries of snapshot.particles(#{ center, radius }), with a larger radius if there are \
-                      none";
+        let reason = "the list is empty; give entries of snapshot.particles(#{ center, radius, most }), with a larger radius if there \
+                      are none";
         return Err(AnalysisError::option("particles", "[]", reason));
     }
     let lattice = Lattice::of(snapshot, stated, particles)?;

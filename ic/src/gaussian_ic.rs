@@ -124,7 +124,7 @@ impl GaussianIc {
             if self.gas {
                 return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_NO_GAS));
             }
-            zoom.check(self.cells)?;
+            zoom.check(self.cells, self.box_mpc_h)?;
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl GaussianIc {
 }
 
 /// What is wrong with [`GaussianIc::zoom`] of gas.
-const NEEDS_NO_GAS: &str = "gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true";
+pub const NEEDS_NO_GAS: &str = "supports dark matter alone; set gas: false, dark_matter: true";
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 pub struct Zoom {
     /// Centre of a box that holds the finest particles at the start, comoving Mpc/h; it may reach through periodic faces.
     pub center: [f64; 3],
-    /// Its lengths along x, y, z in comoving Mpc/h; those of the simulated box at most count.
+    /// Side lengths of the region in comoving Mpc/h, capped at those of the box.
     pub extent: [f64; 3],
-    /// How often the spacing of particles is halved, 1 to 7: the finest have 1/8 of the mass for each level.
+    /// Number of finer lattices, 1 to 7; each halves the spacing of particles and divides their mass by 8.
     pub levels: u8,
-    /// Spacings of each coarser lattice around the next finer one, at least 1.
+    /// Width of each intermediate lattice around the next finer one, in its own spacings, at least 1; by default 4.
     #[serde(default = "padding")]
     pub padding: usize,
 }
@@ -35,7 +35,7 @@ impl Zoom {
     ///
     /// # Errors
     /// [`IcError::Parameter`] for numbers out of range.
-    pub fn check(&self, cells: [usize; 3]) -> Result<(), IcError> {
+    pub fn check(&self, cells: [usize; 3], box_mpc_h: f64) -> Result<(), IcError> {
         let refuse = |name, value: String, reason: String| Err(IcError::Parameter { name, value, reason });
         let Self { center, extent, levels, padding } = *self;
         if !(1..CLASSES).contains(&usize::from(levels)) {
@@ -53,11 +53,20 @@ impl Zoom {
             let reason = "must be at least 1, so that masses of neighbours differ by a factor of 8";
             return refuse("zoom.padding", padding.to_string(), reason.into());
         }
+        let longest = cells.into_iter().max().unwrap_or(0);
+        if padding > longest {
+            let reason = format!("must not exceed the {longest} particles of the coarsest lattice along an axis");
+            return refuse("zoom.padding", padding.to_string(), reason);
+        }
         let finest = self.finest(cells);
         if finest.iter().any(|n| *n > MOST_CELLS) {
             let reason =
                 format!("the finest lattice has {finest:?} cells, at most {MOST_CELLS}: reduce levels or cells");
             return refuse("zoom.levels", levels.to_string(), reason);
+        }
+        if self.nests(cells, box_mpc_h)[0].particles() == 0 {
+            let reason = "fills the box with its padding: reduce extent or padding, or increase cells";
+            return refuse("zoom.extent", format!("{extent:?}"), reason.into());
         }
         Ok(())
     }
@@ -171,7 +180,7 @@ impl Nest {
         volume(&self.region) - volume(&self.covered)
     }
 
-    /// Whether there is this particle.
+    /// Whether the lattice has a particle in this cell.
     pub(crate) fn holds(&self, at: [usize; 3]) -> bool {
         let is_in = |spans: &[Span; 3]| (0..3).all(|axis| spans[axis].holds(at[axis]));
         is_in(&self.region) && !is_in(&self.covered)
@@ -199,7 +208,7 @@ mod tests {
             ([7.9, 0.0, 0.0], [0.1, 100.0, 1.0], 3, 2),
         ] {
             let zoom = Zoom { center, extent, levels, padding };
-            zoom.check(cells).unwrap();
+            zoom.check(cells, 8.0).unwrap();
             let nests = zoom.nests(cells, 8.0);
             let finest = zoom.finest(cells);
             // the class of the particle that holds each cell of the finest lattice
@@ -241,10 +250,13 @@ mod tests {
     #[test]
     fn bad_regions_are_named() {
         let good = Zoom { center: [1.0; 3], extent: [1.0; 3], levels: 2, padding: 4 };
-        let said = |zoom: Zoom| zoom.check([32; 3]).unwrap_err().to_string();
+        let said = |zoom: Zoom| zoom.check([32; 3], 8.0).unwrap_err().to_string();
         assert!(said(Zoom { levels: 8, ..good }).starts_with("zoom.levels = 8: "));
         assert!(said(Zoom { extent: [1.0, 0.0, 1.0], ..good }).contains("positive"));
         assert!(said(Zoom { padding: 0, ..good }).contains("factor of 8"));
-        assert!(good.check([1 << 15; 3]).unwrap_err().to_string().contains("reduce levels or cells"));
+        assert!(said(Zoom { padding: 33, ..good }).contains("32 particles"));
+        assert!(said(Zoom { extent: [8.0; 3], ..good }).contains("fills the box"));
+        assert!(said(Zoom { levels: 200, ..good }).starts_with("zoom.levels = 200: "));
+        assert!(good.check([1 << 15; 3], 8.0).unwrap_err().to_string().contains("reduce levels or cells"));
     }
 }

@@ -105,7 +105,7 @@ impl Stage for Halos {
     }
 
     fn results_version(&self) -> u32 {
-        3
+        4
     }
 
     fn parameters(&self) -> Value {

@@ -46,7 +46,7 @@ fn zooms() {
     check(
         r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 2 } });"#,
         r#"                                                            ^"#,
-        "ic_gaussian: zoom: gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true",
+        "ic_gaussian: zoom: supports dark matter alone; set gas: false, dark_matter: true",
     );
     check(
         r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 8 } });"#,

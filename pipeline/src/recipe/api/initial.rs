@@ -15,7 +15,7 @@ use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE, shown, zoom_bytes};
 use crate::stage::ic_report::IcReport;
-use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, all_baryons};
+use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_GAS, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
 use comove_ic::{IcError, LinearPower, LoadFormat, PowerSource, SpeciesRatios};
 use comove_kernels::memory;
@@ -78,8 +78,10 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
             if options.zoom.is_some() && (options.gas || !options.dark_matter) {
-                let message = "zoom: gas on nested lattices is not made; leave out gas: gas: false, dark_matter: true";
-                return Err(Refusal::error("ic_gaussian", message, Some("zoom")));
+                return Err(Refusal::error("ic_gaussian", format!("zoom: {NEEDS_NO_GAS}"), Some("zoom")));
+            }
+            if let Some(zoom) = options.zoom {
+                zoom.check(options.cells.0, options.box_mpc_h).map_err(|error| out_of_range("ic_gaussian", &error))?;
             }
             check_power("ic_gaussian", &shared, place, &options.power, &cosmology)?;
             if let Some(source) = options.species_transfer.as_ref().filter(|source| source.file().exists()) {

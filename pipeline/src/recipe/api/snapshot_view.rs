@@ -144,7 +144,7 @@ pub(crate) const SNAPSHOT: Type = Type {
                 "lagrangian_region(snapshot: Snapshot, particles: Array, options: Map) -> Map",
             ],
             "The smallest box that holds the places of particles at the start of the run, for `zoom` of `ic_gaussian`: from a list of \
-             entries of `particles` or of identities. Only in runs from `ic_gaussian`, where identities are numbers of a lattice.",
+             entries of `particles` (all of them: with a larger `most`) or of identities. Only in runs from `ic_gaussian`, where identities are numbers of a lattice.",
         )
         .giving(&[
             Member::new("center", "Array", "its centre").in_unit("Mpc/h"),
