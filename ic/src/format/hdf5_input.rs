@@ -37,7 +37,9 @@ impl Hdf5Input {
     /// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`].
     pub(super) fn open(path: &Path) -> Result<Self, IcError> {
         std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
-        let file = File::open(path).map_err(|source| match truncated(&source.to_string()) {
+        // No locks: another program may have the file open, and parallel file systems may have none.
+        let file = File::with_options().with_fapl(|fapl| fapl.file_locking(false)).open(path);
+        let file = file.map_err(|source| match truncated(&source.to_string()) {
             Some(reason) => IcError::Content { path: path.into(), reason },
             None => IcError::Hdf5 { path: path.into(), source },
         })?;
