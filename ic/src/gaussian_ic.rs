@@ -561,6 +561,6 @@ mod tests {
     #[test]
     fn a_zoom_of_gas_is_refused() {
         let said = GaussianIc { gas: true, ..zoomed(1) }.check().unwrap_err().to_string();
-        assert!(said.starts_with("zoom = ") && said.contains("leave out gas"), "{said}");
+        assert!(said.starts_with("zoom = ") && said.contains("gas: false"), "{said}");
     }
 }
