@@ -33,8 +33,8 @@ const FARTHEST: f64 = 0.25;
 /// The smallest box around the cells of the lattice that particles with these identities began in.
 ///
 /// # Errors
-/// [`AnalysisError::Option`] for no particles, an identity that no particle has, a negative margin, or identities that are not numbers of a
-/// lattice; [`AnalysisError::MissingField`] without dark matter.
+/// [`AnalysisError::Option`] for no particles, an identity that no particle has, a negative margin, or identities that are not
+/// numbers of a lattice; [`AnalysisError::MissingField`] without dark matter.
 pub fn lagrangian_region(
     snapshot: &Snapshot,
     ids: &[u64],

@@ -230,8 +230,8 @@ impl GaussianIc {
         LinearModes::new(communicator, cells, self.box_mpc_h, &noise, power, growth)
     }
 
-    /// Particles of nested lattices, each displaced by the modes of a mesh of its own resolution: up to that of a coarser one they
-    /// are the same. Collective.
+    /// Particles of nested lattices: collective. The modes of a lattice are those of a mesh of its resolution, and include the
+    /// modes of the coarser lattices.
     fn nested(
         &self,
         communicator: &Communicator,
@@ -291,7 +291,7 @@ impl GaussianIc {
     }
 }
 
-/// What is wrong with [`GaussianIc::zoom`] of gas.
+/// Refusal of [`GaussianIc::zoom`] in runs with gas.
 pub const NEEDS_NO_GAS: &str = "supports dark matter alone; set gas: false, dark_matter: true";
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
@@ -473,6 +473,7 @@ mod tests {
         assert!(error.contains("tabulated"), "{error}");
         assert!(GaussianIc { power, ..ic() }.generate(&Communicator::alone(), &silent).is_ok());
     }
+
     fn zoomed(levels: u8) -> GaussianIc {
         let zoom = Zoom { center: [24.0, 5.0, 12.0], extent: [6.0, 4.0, 3.0], levels, padding: 2 };
         GaussianIc { cells: [16; 3], gas: false, dark_matter: true, zoom: Some(zoom), ..ic() }

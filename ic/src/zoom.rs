@@ -2,7 +2,7 @@
 //!
 //! Lattice 0 has a particle for each cell of the whole box, lattice ℓ half the spacing of lattice ℓ−1. A particle is whole or
 //! replaced by its eight children, which have its centre of mass, so the mass is exact. Lattice ℓ covers the region of lattice ℓ+1
-//! and `padding` of its own spacings around that, so neighbours differ by a factor of 8 in mass.
+//! and `padding` of its own spacings around that, so the masses of neighbours differ by at most a factor of 8.
 
 use crate::error::IcError;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
@@ -156,7 +156,7 @@ impl Span {
     }
 }
 
-/// Whether an index of `n` is among so many from a first one on, around the end.
+/// True for an index in the range of `count` indices from `first` on, on a periodic axis of `n`.
 pub(crate) fn is_within((first, count): (usize, usize), n: usize, i: usize) -> bool {
     (i + n - first) % n < count
 }
@@ -169,7 +169,7 @@ pub(crate) struct Nest {
     /// Mass class of its particles.
     pub(crate) class: usize,
     region: [Span; 3],
-    /// Those that finer particles replace.
+    /// Cells whose particles are replaced by finer ones.
     covered: [Span; 3],
 }
 
@@ -180,7 +180,7 @@ impl Nest {
         volume(&self.region) - volume(&self.covered)
     }
 
-    /// Whether the lattice has a particle in this cell.
+    /// True for a cell with a particle of this lattice.
     pub(crate) fn holds(&self, at: [usize; 3]) -> bool {
         let is_in = |spans: &[Span; 3]| (0..3).all(|axis| spans[axis].holds(at[axis]));
         is_in(&self.region) && !is_in(&self.covered)

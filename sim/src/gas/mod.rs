@@ -69,7 +69,7 @@ impl<T: Real> Gas<T> {
         fields.chain([("troubled", self.troubled.bytes())]).collect()
     }
 
-    /// Bytes of the arrays on a mesh, with so many scalars.
+    /// Bytes of the arrays on a mesh, with this number of passive scalars.
     pub(crate) fn footprint_for(extent: &Extent, scalars: usize) -> Vec<ArrayBytes> {
         let fields = std::iter::once(FIELDS).chain((scalars > 0).then_some(scalars));
         let fields = fields.flat_map(|count| ConservedFields::<T>::footprint_for(extent, count));

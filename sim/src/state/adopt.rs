@@ -24,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A level is cut anew once some rank has so many times the part of it that it is to have.
 const TOLERANCE: f64 = 1.05;
 
-/// The step of a cell is as much work as that of about so many particles (docs/performance.md, docs/notes/dark-matter.md).
+/// Work of a cell's step in units of a particle's, about (docs/performance.md, docs/notes/dark-matter.md).
 const PARTICLES_OF_A_CELL: u64 = 3;
 
 /// Groups that two ranks send each other at a time: all at once might take more room than there is.

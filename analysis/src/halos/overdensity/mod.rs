@@ -154,7 +154,7 @@ impl Overdensities {
         }
     }
 
-    /// Whether particles have several masses, as far as that shows.
+    /// True if a share or the distance of heavier particles is known, which is so where particles have several masses.
     fn knows_heavier(&self) -> bool {
         let mut spheres = self.overdensities.values().flatten();
         self.heavy_distance_mpc_h.is_some() || spheres.any(|sphere| sphere.heavy_fraction.is_some())
