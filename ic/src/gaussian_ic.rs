@@ -1,7 +1,8 @@
 //! An initial condition generated from linear theory.
 
 use crate::error::IcError;
-use crate::gaussian_field::{LinearModes, WhiteNoise};
+use crate::gaussian_field::noise_file::NoiseFile;
+use crate::gaussian_field::{HigherOrders, LPT_ORDERS, LinearModes, WhiteNoise};
 use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::particle_set::ParticleSet;
@@ -18,10 +19,10 @@ use serde::{Deserialize, Serialize};
 /// A Gaussian realisation of the linear density field at z with its growing-mode velocity and gas temperature.
 ///
 /// One fluid stands for all matter, or gas and dark matter have their shares Ω_b and Ω_m − Ω_b. They move as one, or differ
-/// in first order by their [`SpeciesRatios`], with the mean of all matter as before. Of dark matter there is a particle for each cell, displaced from its corner in second order of Lagrangian perturbation theory:
-/// there clouds in cells respond to a small displacement in proportion. The gas has the velocity
-/// of that order. The linear spectrum today is scaled back with the growth factor of the run's own
-/// background, so that the run grows it to the σ8 asked for.
+/// in first order by their [`SpeciesRatios`], with the mean of all matter as before. Of dark matter there is a particle for each cell,
+/// displaced from its corner in [`GaussianIc::lpt_order`] of Lagrangian perturbation theory: there clouds in cells respond to a
+/// small displacement in proportion. The gas has the velocity of that order. The linear spectrum today is scaled back with the
+/// growth factor of the run's own background, so that the run grows it to the σ8 asked for.
 ///
 /// ```
 /// use comove_ic::{GaussianIc, PowerSource, silent};
@@ -34,9 +35,11 @@ use serde::{Deserialize, Serialize};
 ///     cells: [16; 3],
 ///     z: 49.0,
 ///     seed: 42,
+///     noise: None,
 ///     power: PowerSource::EisensteinHu,
 ///     fixed_amplitude: false,
 ///     inverted: false,
+///     lpt_order: 2,
 ///     gas: true,
 ///     dark_matter: false,
 ///     species_transfer: None,
@@ -60,8 +63,11 @@ pub struct GaussianIc {
     pub cells: [usize; 3],
     /// Redshift of the initial condition.
     pub z: f64,
-    /// Chooses the realisation, independently of cells and threads.
+    /// Chooses the realisation, independently of cells and threads; without effect beside `noise`.
     pub seed: u64,
+    /// White noise of a file in place of the seed's, on a mesh of `cells`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseFile>,
     /// Shape of the linear spectrum.
     pub power: PowerSource,
     /// Give every mode exactly its mean amplitude and draw only the phase.
@@ -70,6 +76,10 @@ pub struct GaussianIc {
     /// Give every mode the opposite sign: the other one of a pair (Angulo & Pontzen 2016).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inverted: bool,
+    /// Order of Lagrangian perturbation theory for particles, and for the gas's velocity beside them: 1, 2 or 3. Gas alone has
+    /// linear velocities.
+    #[serde(default = "second", skip_serializing_if = "is_second")]
+    pub lpt_order: u8,
     /// Whether there is gas; dark matter alone has all of omega_m.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub gas: bool,
@@ -93,6 +103,15 @@ pub struct GaussianIc {
 /// As unless stated otherwise.
 fn yes() -> bool {
     true
+}
+
+/// Order unless stated otherwise.
+fn second() -> u8 {
+    2
+}
+
+fn is_second(order: &u8) -> bool {
+    *order == second()
 }
 
 impl GaussianIc {
@@ -120,9 +139,15 @@ impl GaussianIc {
         if let (Some(source), false) = (&self.species_transfer, self.gas && self.dark_matter) {
             return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
         }
+        if !LPT_ORDERS.contains(&self.lpt_order) {
+            return Err(refuse("lpt_order", self.lpt_order.to_string(), "must be 1, 2 or 3"));
+        }
         if let Some(zoom) = &self.zoom {
             if self.gas {
                 return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_NO_GAS));
+            }
+            if let Some(noise) = &self.noise {
+                return Err(refuse("noise", noise.path.display().to_string(), NEEDS_NO_ZOOM));
             }
             zoom.check(self.cells, self.box_mpc_h)?;
         }
@@ -165,22 +190,20 @@ impl GaussianIc {
         let slope = self.cosmology.growth(a).1;
 
         progress("drawing modes", 0.1);
-        let modes = self.modes(communicator, self.cells, &power);
+        let modes = self.modes(communicator, self.cells, &power)?;
         // of first order, where a species has its own
         let contrast = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.density(species, k)));
         let moving = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
         // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
         let rate = self.cosmology.hubble_flow(a) * slope;
-        // displacement, velocity over the rate, and that of the gas where it differs, in second order
-        let second_order = self.dark_matter.then(|| {
-            progress("second order", 0.4);
-            let (growth, second_slope) = self.cosmology.second_order_growth(a);
-            let second = modes.second_order(growth);
-            let slopes = second_slope / slope;
+        // displacement, velocity over the rate, and that of the gas where it differs, with all orders
+        let flows = self.dark_matter.then(|| {
+            progress(["first order", "second order", "third order"][usize::from(self.lpt_order) - 1], 0.4);
+            let orders = HigherOrders::new(&modes, &self.cosmology, a, self.lpt_order);
             (
-                contrast(Species::DarkMatter).as_ref().unwrap_or(&modes).combined(1.0, &second, 1.0),
-                moving(Species::DarkMatter).as_ref().unwrap_or(&modes).combined(1.0, &second, slopes),
-                moving(Species::Gas).map(|gas| gas.combined(1.0, &second, slopes)),
+                orders.displacement(contrast(Species::DarkMatter).as_ref().unwrap_or(&modes)),
+                orders.velocity(moving(Species::DarkMatter).as_ref().unwrap_or(&modes)),
+                moving(Species::Gas).map(|gas| orders.velocity(&gas)),
             )
         });
         let (density, momentum) = match self.gas {
@@ -189,10 +212,11 @@ impl GaussianIc {
                 let mut density = contrast(Species::Gas).as_ref().unwrap_or(&modes).density_contrast();
                 let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
                 density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
-                let velocities = second_order.as_ref().map_or(&modes, |(_, both, gas)| gas.as_ref().unwrap_or(both));
+                let flow = flows.as_ref().map(|(_, both, gas)| gas.as_ref().unwrap_or(both));
                 let momentum = std::array::from_fn(|axis| {
                     progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
-                    let mut momentum = velocities.velocity(axis, rate);
+                    let mut momentum =
+                        flow.map_or_else(|| modes.velocity(axis, rate), |flow| flow.velocity(axis, rate));
                     momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
                     momentum
                 });
@@ -200,7 +224,7 @@ impl GaussianIc {
             }
             false => Default::default(),
         };
-        let dark_matter = second_order.as_ref().map(|(displacements, velocities, _)| {
+        let dark_matter = flows.as_ref().map(|(displacements, velocities, _)| {
             progress("particles", 0.75);
             DarkMatter::Lattice(Lattice {
                 displacement: [0, 1, 2].map(|axis| displacements.velocity_at_corners(axis, 1.0)),
@@ -212,7 +236,7 @@ impl GaussianIc {
         let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(&self.cosmology, self.z));
         let specific =
             specific_internal_energy(&self.cosmology, a, temperature_k, self.mean_molecular_weight, self.gamma);
-        drop((modes, second_order));
+        drop((modes, flows));
         let internal_energy = density.par_iter().map(|d| specific * d).collect();
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
         let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy, dark_matter };
@@ -221,13 +245,25 @@ impl GaussianIc {
         Ok(mesh)
     }
 
-    /// Modes of the density contrast of all matter at z on a mesh of `cells`.
-    fn modes<'c>(&self, communicator: &'c Communicator, cells: [usize; 3], power: &LinearPower) -> LinearModes<'c> {
+    /// Modes of the density contrast of all matter at z on a mesh of `cells`. Collective.
+    fn modes<'c>(
+        &self,
+        communicator: &'c Communicator,
+        cells: [usize; 3],
+        power: &LinearPower,
+    ) -> Result<LinearModes<'c>, IcError> {
         let growth = |a| self.cosmology.growth(a).0;
         let &Self { seed, fixed_amplitude, inverted, .. } = self;
         let noise = WhiteNoise { seed, fixed_amplitude, inverted };
         let growth = growth(1.0 / (1.0 + self.z)) / growth(1.0);
-        LinearModes::new(communicator, cells, self.box_mpc_h, &noise, power, growth)
+        Ok(match &self.noise {
+            None => LinearModes::new(communicator, cells, self.box_mpc_h, &noise, power, growth),
+            Some(file) => {
+                let planes = slab::planes(cells, communicator.rank(), communicator.size());
+                let numbers = file.read(communicator, cells, planes)?;
+                LinearModes::of_noise(communicator, cells, self.box_mpc_h, &numbers, &noise, power, growth)
+            }
+        })
     }
 
     /// Particles of nested lattices: collective. The modes of a lattice are those of a mesh of its resolution, and include the
@@ -241,7 +277,6 @@ impl GaussianIc {
     ) -> Result<UniformMesh, IcError> {
         let a = 1.0 / (1.0 + self.z);
         let slope = self.cosmology.growth(a).1;
-        let (second_growth, second_slope) = self.cosmology.second_order_growth(a);
         let rate = self.cosmology.hubble_flow(a) * slope;
         let lengths = self.cells.map(|n| self.box_mpc_h * n as f64 / self.cells[0] as f64);
         let (mut set, mut counts) = (ParticleSet::default(), Vec::new());
@@ -256,9 +291,9 @@ impl GaussianIc {
             counts.push(own.len() as u64);
             set.id.extend(own.iter().map(|&n| nest.id(at(n))));
             let (displacements, velocities) = {
-                let modes = self.modes(communicator, nest.cells, power);
-                let second = modes.second_order(second_growth);
-                (modes.combined(1.0, &second, 1.0), modes.combined(1.0, &second, second_slope / slope))
+                let modes = self.modes(communicator, nest.cells, power)?;
+                let orders = HigherOrders::new(&modes, &self.cosmology, a, self.lpt_order);
+                (orders.displacement(&modes), orders.velocity(&modes))
             };
             for axis in 0..3 {
                 let (length, width) = (lengths[axis], lengths[axis] / nest.cells[axis] as f64);
@@ -293,6 +328,10 @@ impl GaussianIc {
 
 /// Refusal of [`GaussianIc::zoom`] in runs with gas.
 pub const NEEDS_NO_GAS: &str = "supports dark matter alone; set gas: false, dark_matter: true";
+
+/// Refusal of [`GaussianIc::noise`] beside a zoom.
+pub const NEEDS_NO_ZOOM: &str =
+    "is the noise of one mesh, and a zoom needs that of finer ones too; set seed instead, or remove zoom";
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =
@@ -337,7 +376,9 @@ pub(crate) fn check_gas(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gaussian_field::noise_file;
     use crate::silent;
+    use comove_sim::Precision;
 
     fn ic() -> GaussianIc {
         GaussianIc {
@@ -346,9 +387,11 @@ mod tests {
             cells: [32; 3],
             z: 49.0,
             seed: 11,
+            noise: None,
             power: PowerSource::EisensteinHu,
             fixed_amplitude: false,
             inverted: false,
+            lpt_order: 2,
             gas: true,
             dark_matter: false,
             species_transfer: None,
@@ -472,6 +515,77 @@ mod tests {
         let error = message(GaussianIc { power: power.clone(), box_mpc_h: 0.1, ..ic() });
         assert!(error.contains("tabulated"), "{error}");
         assert!(GaussianIc { power, ..ic() }.generate(&Communicator::alone(), &silent).is_ok());
+    }
+
+    /// Noise of a seed that goes through a file makes the universe of the seed, to the accuracy of its numbers.
+    #[test]
+    fn noise_of_a_file_is_that_of_its_seed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("noise.bin");
+        let alone = Communicator::alone();
+        let of = |ic: &GaussianIc| ic.generate(&alone, &silent).unwrap();
+        let seeded = GaussianIc { cells: [16, 8, 24], dark_matter: true, ..ic() };
+        let noise = WhiteNoise { seed: seeded.seed, fixed_amplitude: false, inverted: false };
+        let numbers = LinearModes::noise_in_cells(&alone, seeded.cells, &noise);
+        let expected = of(&seeded);
+        for (precision, accuracy) in [(Precision::Double, 1e-13), (Precision::Single, 1e-6)] {
+            noise_file::write(&path, seeded.cells, &numbers, seeded.seed, precision).unwrap();
+            let read =
+                GaussianIc { seed: 0, noise: Some(NoiseFile { path: path.clone(), sign: None }), ..seeded.clone() };
+            let found = of(&read);
+            let fields = |mesh: &UniformMesh| {
+                let lattice = mesh.lattice().unwrap();
+                [mesh.density.clone(), lattice.displacement[0].clone(), lattice.velocity[2].clone()]
+            };
+            for (found, expected) in fields(&found).iter().zip(fields(&expected)) {
+                let scale = expected.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+                let off = found.iter().zip(&expected).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+                println!("{precision:?}: {:e}", off / scale);
+                assert!(off < accuracy * scale && (off > 0.0 || precision == Precision::Double), "{off} of {scale}");
+            }
+        }
+        let zoomed = GaussianIc { noise: Some(NoiseFile { path, sign: None }), ..zoomed(1) };
+        assert!(zoomed.check().unwrap_err().to_string().contains("noise.bin: is the noise of one mesh"));
+        let fourth = GaussianIc { lpt_order: 4, ..ic() }.check().unwrap_err().to_string();
+        assert_eq!(fourth, "lpt_order = 4: must be 1, 2 or 3");
+    }
+
+    /// Orders of perturbation theory differ by less and less, also in a zoom, whose coarse particles are those of the whole box;
+    /// the gas moves as the dark matter does.
+    #[test]
+    fn orders_converge() {
+        let alone = Communicator::alone();
+        let of = |lpt_order: u8| {
+            let ic = GaussianIc { cells: [16; 3], z: 19.0, dark_matter: true, lpt_order, ..ic() };
+            ic.generate(&alone, &silent).unwrap()
+        };
+        let meshes = [1, 2, 3].map(of);
+        let rms = |field: &dyn Fn(&UniformMesh, usize) -> f64| {
+            let of = |n: usize| {
+                let difference = |i| field(&meshes[n], i) - if n == 0 { 0.0 } else { field(&meshes[n - 1], i) };
+                (0..4096).map(|i| difference(i).powi(2)).sum::<f64>().sqrt()
+            };
+            [of(0), of(1), of(2)]
+        };
+        let moved = rms(&|mesh, i| mesh.lattice().unwrap().displacement[1][i]);
+        let dark = rms(&|mesh, i| mesh.lattice().unwrap().velocity[1][i]);
+        let gas = rms(&|mesh, i| mesh.momentum[1][i] / mesh.density[i]);
+        println!("{moved:?} {dark:?} {gas:?}");
+        for [first, second, third] in [moved, dark, gas] {
+            assert!(
+                second < 0.3 * first && third < 0.3 * second && third > 1e-3 * second,
+                "{moved:?} {dark:?} {gas:?}"
+            );
+        }
+        // the same modes, sampled at corners and at centres
+        assert!(dark.iter().zip(gas).all(|(dark, gas)| (dark / gas - 1.0).abs() < 1e-6), "{dark:?} {gas:?}");
+        let ic = GaussianIc { lpt_order: 3, ..zoomed(1) };
+        let mut whole = GaussianIc { zoom: None, ..ic.clone() }.generate(&alone, &silent).unwrap();
+        let whole = whole.take_particles([25.0; 3], 1.0).unwrap();
+        let Some(DarkMatter::Set(set)) = ic.generate(&alone, &silent).unwrap().dark_matter else { panic!("a set") };
+        let n = (0..set.len()).find(|&n| set.id[n] >> 60 == 1).unwrap();
+        let other = (set.id[n] & !(7 << 60)) as usize;
+        assert!((0..3).all(|axis| set.position[axis][n] == whole.position[axis][other]));
     }
 
     fn zoomed(levels: u8) -> GaussianIc {

@@ -5,7 +5,7 @@
 //! | [`gaussian_ic`], [`load_ic`] | the two ways to a [`UniformMesh`]: generate it, or read a file |
 //! | [`restrict()`] | from the mesh to the octree of a [`comove_sim::HostState`], with an audit of what it keeps |
 //! | [`linear_power`] | P(k) today: Eisenstein & Hu 1998 or a table of CAMB or CLASS, normalised to σ8; transfer functions of gas and dark matter |
-//! | [`gaussian_field`] | seeded modes that do not depend on resolution, density and growing-mode velocity |
+//! | [`gaussian_field`] | modes of a seed, which do not depend on resolution, or of a file of white noise; density, growing-mode velocity, displacements up to third order |
 //! | [`doctor`] | examination: density, velocities and temperature beside linear theory, with the mistakes that would explain them |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
@@ -44,6 +44,7 @@ pub use doctor::{BareFile, Examination, Finding, Given, Verdict};
 pub use error::IcError;
 pub use format::{Contents, LengthUnit, LoadFormat, LoadIc};
 pub use function_state::function_state;
+pub use gaussian_field::noise_file::{NoiseFile, NoiseSign};
 pub use gaussian_ic::GaussianIc;
 pub use linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 pub use linear_power::{LinearPower, PowerSource};

@@ -81,6 +81,9 @@ pub enum Command {
     Script(Script),
     /// Check a recipe and list its stages without running them
     Check(Check),
+    /// Write the white noise of a seed of ic_gaussian as a file for GRAFIC, MUSIC and the option noise
+    #[command(after_help = NOISE)]
+    Noise(Noise),
     /// Print reference documentation
     Docs(Docs),
     /// Show the processor, GPUs and libraries found, and how to install what is missing
@@ -108,6 +111,33 @@ pub struct Inspect {
 /// Explanation of examinations.
 const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget and SWIFT are compared with linear theory of the cosmology in the \
                            file. The exit code is 4 if a finding is wrong.";
+
+/// `comove noise`.
+#[derive(Debug, Args)]
+pub struct Noise {
+    /// The file
+    #[arg(value_parser = text_path())]
+    pub file: PathBuf,
+    /// Cells of the mesh along each axis: one even number, or three separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', required = true, value_parser = positive::<NonZeroUsize>)]
+    pub cells: Vec<NonZeroUsize>,
+    /// The seed
+    #[arg(long)]
+    pub seed: u64,
+    /// Give every mode its mean amplitude
+    #[arg(long)]
+    pub fixed_amplitude: bool,
+    /// Give every mode the opposite sign
+    #[arg(long)]
+    pub inverted: bool,
+    /// Write numbers of 32 bits [default: 64]
+    #[arg(long)]
+    pub single: bool,
+}
+
+/// Explanation of files of white noise.
+const NOISE: &str = "The numbers have the sign of the density contrast: MUSIC reads the file with grafic_sign = yes. The mean and \
+                     the modes of the Nyquist planes are 0, as in ic_gaussian. The command takes 25 bytes of memory a cell.";
 
 /// Signals and files that a running campaign reacts to.
 const REQUESTS: &str = "To end a campaign: press Ctrl-C, create a file `stop` in the campaign folder, or send SIGTERM, SIGQUIT, \

@@ -1,13 +1,19 @@
-//! Density and growing-mode velocity of a Gaussian random field in linear theory.
+//! Density and growing-mode velocity of a Gaussian random field in linear theory, displacements beyond.
 //!
 //! Modes are counted by integer wave vectors n, k_a = 2π n_a/L_a, and δ(x) = Σ δ_n e^(ik·x) with ⟨|δ_n|²⟩ = P(k)/V. The
 //! origin of x is the corner of the box, and cells are sampled at their centres, so meshes of different resolution show
 //! the same field. The mean (n = 0) and the modes of the Nyquist planes (|n_a| = N_a/2, which have no sign and so no
 //! velocity) are left out.
 
+mod dealiased;
+mod lagrangian;
+pub mod noise_file;
+mod second_order;
+mod third_order;
 pub(crate) mod transform;
 mod white_noise;
 
+pub use lagrangian::{Flow, HigherOrders, LPT_ORDERS};
 pub use white_noise::WhiteNoise;
 
 use crate::linear_power::LinearPower;
@@ -44,28 +50,86 @@ impl<'c> LinearModes<'c> {
         power: &LinearPower,
         growth: f64,
     ) -> Self {
-        assert!(cells.iter().all(|n| n % 2 == 0), "{cells:?}: an even number of cells on every axis");
-        let lengths = cells.map(|n| box_mpc_h * n as f64 / cells[0] as f64);
-        let volume: f64 = lengths.iter().product();
-        let spacing = lengths.map(|length| 2.0 * PI / length);
-        let rows = transform::rows(cells, communicator.rank(), communicator.size());
-        let density = vec![Complex::ZERO; rows.len() * cells[2] * transform::row_length(cells)];
-        let mut modes = Self { communicator, cells, spacing, density };
+        let volume = volume(cells, box_mpc_h);
+        Self::drawn(communicator, cells, box_mpc_h, noise, |k| growth * (power.at(k) / volume).sqrt())
+    }
+
+    /// White noise times a function of k in h/Mpc.
+    fn drawn(
+        communicator: &'c Communicator,
+        cells: [usize; 3],
+        box_mpc_h: f64,
+        noise: &WhiteNoise,
+        amplitude: impl Fn(f64) -> f64 + Sync,
+    ) -> Self {
+        let mut modes = Self::zero(communicator, cells, box_mpc_h);
+        let spacing = modes.spacing;
         modes.for_each_row(|ny, nz, row| {
             noise.fill(ny, nz, row);
             for (nx, mode) in row.iter_mut().enumerate() {
                 let n = [nx as i64, ny, nz];
-                if n == [0; 3] || on_nyquist_plane(n, cells) {
+                if is_left_out(n, cells) {
                     *mode = Complex::ZERO;
                     continue;
                 }
                 let k = norm(wave_vector(n, spacing));
                 // k·x at the centre of the first cell, x = h/2 on each axis: Σ π n_a/N_a
                 let centre: f64 = (0..3).map(|a| PI * n[a] as f64 / cells[a] as f64).sum();
-                *mode *= Complex::from_polar(growth * (power.at(k) / volume).sqrt(), centre);
+                *mode *= Complex::from_polar(amplitude(k), centre);
             }
         });
         modes
+    }
+
+    /// The modes of white noise that is given in cells: `growth` √(P(k)/V) times Σ noise e^(−ik·x)/√N. Collective.
+    ///
+    /// * `noise`: numbers of variance 1 in the cells of the rank's own planes along z, x fastest
+    /// * `change`: of the seeds' noise, how each mode is changed; its seed has no effect
+    /// * others as of [`LinearModes::new`]
+    pub fn of_noise(
+        communicator: &'c Communicator,
+        cells: [usize; 3],
+        box_mpc_h: f64,
+        noise: &[f64],
+        change: &WhiteNoise,
+        power: &LinearPower,
+        growth: f64,
+    ) -> Self {
+        let zero = Self::zero(communicator, cells, box_mpc_h);
+        let mut modes = Self { density: transform::to_modes(communicator, cells, noise), ..zero };
+        let (spacing, volume) = (modes.spacing, volume(cells, box_mpc_h));
+        let count: f64 = cells.iter().map(|&n| n as f64).product();
+        modes.for_each_row(|ny, nz, row| {
+            for (nx, mode) in row.iter_mut().enumerate() {
+                let n = [nx as i64, ny, nz];
+                if is_left_out(n, cells) {
+                    *mode = Complex::ZERO;
+                    continue;
+                }
+                let amplitude = growth * (power.at(norm(wave_vector(n, spacing))) / volume).sqrt();
+                *mode = change.changed(*mode * count.sqrt()) * amplitude;
+            }
+        });
+        modes
+    }
+
+    /// White noise of a seed in cells, with variance 1 but for the modes that are left out: in the rank's own planes along z, x
+    /// fastest. Collective.
+    pub fn noise_in_cells(communicator: &'c Communicator, cells: [usize; 3], noise: &WhiteNoise) -> Vec<f64> {
+        let count: f64 = cells.iter().map(|&n| n as f64).product();
+        Self::drawn(communicator, cells, 1.0, noise, |_| 1.0 / count.sqrt()).density_contrast()
+    }
+
+    /// Modes without amplitude.
+    ///
+    /// # Panics
+    /// If an axis has an odd number of cells: the caller's bug.
+    fn zero(communicator: &'c Communicator, cells: [usize; 3], box_mpc_h: f64) -> Self {
+        assert!(cells.iter().all(|n| n % 2 == 0), "{cells:?}: an even number of cells on every axis");
+        let spacing = lengths(cells, box_mpc_h).map(|length| 2.0 * PI / length);
+        let rows = transform::rows(cells, communicator.rank(), communicator.size());
+        let density = vec![Complex::ZERO; rows.len() * cells[2] * transform::row_length(cells)];
+        Self { communicator, cells, spacing, density }
     }
 
     /// Smallest and largest k in h/Mpc on a mesh.
@@ -85,7 +149,7 @@ impl<'c> LinearModes<'c> {
     /// Continuity asks for ∂δ/∂t̃ = −∇·ṽ; of a growing mode the left side is f dlna/dt̃ δ = a²E(a)f(a) δ, which is
     /// `rate`. With a rate of 1 it is the displacement of Zel'dovich's approximation.
     pub fn velocity(&self, axis: usize, rate: f64) -> Vec<f64> {
-        self.derived(|k| Complex::new(0.0, rate * k[axis] / square(k)))
+        self.in_cells(self.velocity_modes(axis, rate, 0.0))
     }
 
     /// The same at the cells' lower corners.
@@ -95,8 +159,17 @@ impl<'c> LinearModes<'c> {
 
     /// The same half a cell of another mesh, of `cells` along x, before the cell centres on all axes.
     pub fn velocity_before_centres(&self, axis: usize, rate: f64, cells: usize) -> Vec<f64> {
-        let half = 0.5 * 2.0 * PI / self.spacing[0] / cells as f64;
-        self.derived(|k| Complex::from_polar(rate * k[axis] / square(k), 0.5 * PI - half * k.iter().sum::<f64>()))
+        self.in_cells(self.velocity_modes(axis, rate, self.half_a_cell(cells)))
+    }
+
+    /// Modes times i `rate` k_axis/k² at places `before` Mpc/h before the cell centres on all axes.
+    fn velocity_modes(&self, axis: usize, rate: f64, before: f64) -> Vec<Complex<f64>> {
+        self.multiplied(|k| quarter_turn(rate * k[axis] / square(k), k, before))
+    }
+
+    /// Half the width in Mpc/h of a cell of a mesh of `cells` along x.
+    fn half_a_cell(&self, cells: usize) -> f64 {
+        0.5 * 2.0 * PI / self.spacing[0] / cells as f64
     }
 
     /// These modes times one factor and others times another.
@@ -121,37 +194,14 @@ impl<'c> LinearModes<'c> {
         modes
     }
 
-    /// The modes whose [displacement](Self::velocity) is that of second order in Lagrangian perturbation theory: 3/7 `growth`
-    /// Σ (φ_,ii φ_,jj − φ_,ij²) over pairs of axes, with ∇²φ = δ (Bouchet et al. 1995; Scoccimarro 1998). Collective.
-    ///
-    /// * `growth`: −7/3 D₂/D², 1 in an Einstein–de Sitter universe
-    #[must_use]
-    pub fn second_order(&self, growth: f64) -> Self {
-        let second = |i: usize, j: usize| self.derived(|k| Complex::new(k[i] * k[j] / square(k), 0.0));
-        let [xx, yy, zz] = [0, 1, 2].map(|axis| second(axis, axis));
-        let factor = 3.0 / 7.0 * growth;
-        let mut source: Vec<f64> =
-            (xx.par_iter().zip(&yy).zip(&zz)).map(|((xx, yy), zz)| factor * (xx * yy + xx * zz + yy * zz)).collect();
-        drop((xx, yy, zz));
-        for (i, j) in [(0, 1), (0, 2), (1, 2)] {
-            source.par_iter_mut().zip(second(i, j)).for_each(|(sum, mixed)| *sum -= factor * mixed * mixed);
-        }
-        let mut modes = Self { density: transform::to_modes(self.communicator, self.cells, &source), ..*self };
-        let cells = self.cells;
-        modes.for_each_row(|ny, nz, row| {
-            for (nx, mode) in row.iter_mut().enumerate() {
-                let n = [nx as i64, ny, nz];
-                if n == [0; 3] || on_nyquist_plane(n, cells) {
-                    *mode = Complex::ZERO;
-                }
-            }
-        });
-        modes
-    }
-
     /// The field whose modes are those of δ times a factor of the wave vector. Collective.
     fn derived(&self, factor: impl Fn([f64; 3]) -> Complex<f64> + Sync) -> Vec<f64> {
-        let mut modes = Self { density: self.density.clone(), ..*self };
+        self.in_cells(self.multiplied(factor))
+    }
+
+    /// Modes of δ times a factor of the wave vector.
+    fn multiplied(&self, factor: impl Fn([f64; 3]) -> Complex<f64> + Sync) -> Vec<Complex<f64>> {
+        let mut modes = self.clone();
         let spacing = self.spacing;
         modes.for_each_row(|ny, nz, row| {
             for (nx, mode) in row.iter_mut().enumerate() {
@@ -159,7 +209,12 @@ impl<'c> LinearModes<'c> {
                 *mode *= if square(k) > 0.0 { factor(k) } else { Complex::ZERO };
             }
         });
-        transform::to_cells(self.communicator, self.cells, modes.density)
+        modes.density
+    }
+
+    /// The field of modes on this mesh. Collective.
+    fn in_cells(&self, modes: Vec<Complex<f64>>) -> Vec<f64> {
+        transform::to_cells(self.communicator, self.cells, modes)
     }
 
     /// Calls `f(n_y, n_z, row)` for every own row of modes along n_x, in parallel.
@@ -177,12 +232,21 @@ fn signed(index: usize, n: usize) -> i64 {
     if index <= n / 2 { index as i64 } else { index as i64 - n as i64 }
 }
 
+/// True for the mean and the modes of the Nyquist planes.
+fn is_left_out(n: [i64; 3], cells: [usize; 3]) -> bool {
+    n == [0; 3] || on_nyquist_plane(n, cells)
+}
+
 fn on_nyquist_plane(n: [i64; 3], cells: [usize; 3]) -> bool {
     (0..3).any(|a| 2 * n[a].unsigned_abs() as usize == cells[a])
 }
 
 fn wave_vector(n: [i64; 3], spacing: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|a| n[a] as f64 * spacing[a])
+}
+
+fn dot(k: [f64; 3], x: [f64; 3]) -> f64 {
+    k[0] * x[0] + k[1] * x[1] + k[2] * x[2]
 }
 
 fn norm(k: [f64; 3]) -> f64 {
@@ -193,5 +257,25 @@ fn square(k: [f64; 3]) -> f64 {
     k.iter().map(|k| k * k).sum::<f64>()
 }
 
+/// i `size` e^(−ik·x) at x = `before` on all axes.
+fn quarter_turn(size: f64, k: [f64; 3], before: f64) -> Complex<f64> {
+    if before == 0.0 {
+        return Complex::new(0.0, size);
+    }
+    Complex::from_polar(size, 0.5 * PI - before * k.iter().sum::<f64>())
+}
+
+/// Lengths of a box of cubic cells in Mpc/h.
+fn lengths(cells: [usize; 3], box_mpc_h: f64) -> [f64; 3] {
+    cells.map(|n| box_mpc_h * n as f64 / cells[0] as f64)
+}
+
+/// Its volume in (Mpc/h)³.
+fn volume(cells: [usize; 3], box_mpc_h: f64) -> f64 {
+    lengths(cells, box_mpc_h).iter().product()
+}
+
+#[cfg(test)]
+mod lagrangian_tests;
 #[cfg(test)]
 mod tests;

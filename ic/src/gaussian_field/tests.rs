@@ -193,3 +193,27 @@ fn an_inverted_field_is_the_negative() {
     };
     assert!(field(true).iter().zip(field(false)).all(|(inverted, value)| *inverted == -value && value != 0.0));
 }
+
+/// White noise in cells that is one wave: δ = growth √(P N/V) times the noise, with the sign that was asked for.
+#[test]
+fn noise_in_cells_gets_the_spectrum() {
+    let (cells, box_mpc_h, alone) = ([16, 8, 16], 50.0, Communicator::alone());
+    let wave = |n: usize| {
+        let at = [n % 16, n / 16 % 8, n / 128].map(|i| (i as f64 + 0.5) * 2.0 * PI);
+        2f64.sqrt() * (3.0 * at[0] / 16.0 - at[1] / 8.0 + 2.0 * at[2] / 16.0).cos()
+    };
+    let given: Vec<f64> = (0..16 * 8 * 16).map(wave).collect();
+    let k = 2.0 * PI / 50.0 * (9.0 + 4.0 + 4.0f64).sqrt();
+    let size = 0.5 * (power().at(k) * 2048.0 / (50.0 * 25.0 * 50.0)).sqrt();
+    for (inverted, sign) in [(false, 1.0), (true, -1.0)] {
+        let change = WhiteNoise { inverted, ..noise(0) };
+        let modes = LinearModes::of_noise(&alone, cells, box_mpc_h, &given, &change, &power(), 0.5);
+        let found = modes.density_contrast();
+        assert!(found.iter().zip(&given).all(|(d, w)| (d - sign * size * w).abs() < 1e-13 * size), "{inverted}");
+    }
+    // every mode but those that are left out is as large as the mean
+    let fixed = WhiteNoise { fixed_amplitude: true, ..noise(3) };
+    let own = LinearModes::noise_in_cells(&alone, cells, &fixed);
+    let sum: f64 = own.iter().map(|x| x * x).sum();
+    assert!((sum - (15.0 * 7.0 * 15.0 - 1.0)).abs() < 1e-9, "{sum}");
+}

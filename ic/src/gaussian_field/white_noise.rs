@@ -54,4 +54,12 @@ impl WhiteNoise {
         let mode = Complex::from_polar(amplitude, TAU * unit(second));
         if self.inverted { -mode } else { mode }
     }
+
+    /// A mode of noise from elsewhere, with amplitude and sign as [`WhiteNoise::fixed_amplitude`] and
+    /// [`WhiteNoise::inverted`] have them.
+    pub(super) fn changed(&self, mode: Complex<f64>) -> Complex<f64> {
+        let size = mode.norm();
+        let mode = if self.fixed_amplitude && size > 0.0 { mode / size } else { mode };
+        if self.inverted { -mode } else { mode }
+    }
 }

@@ -8,6 +8,7 @@ mod docs;
 mod doctor;
 mod explain;
 mod inspect;
+mod noise;
 mod plan;
 mod recorded;
 mod report;
@@ -54,6 +55,7 @@ fn dispatch(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
         Command::Inspect(asked) => inspect::inspect(&asked),
         Command::Script(arguments) => script::script(arguments),
         Command::Check(arguments) => check::check(arguments),
+        Command::Noise(asked) => noise::noise(&asked),
         Command::Docs(arguments) => docs::docs(&arguments),
         Command::Doctor => doctor::doctor(),
         Command::Trial(file) => isolated_read::read(file),

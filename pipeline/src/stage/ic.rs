@@ -14,7 +14,8 @@ use crate::processes::isolated_read;
 use crate::processes::task::{IcTask, Task};
 use comove_ic::format::{comove_ic as mesh_file, files};
 use comove_ic::{
-    Audit, Contents, Finding, GaussianIc, LengthUnit, LoadFormat, LoadIc, PowerSource, SpeciesTransfer, Zoom,
+    Audit, Contents, Finding, GaussianIc, LengthUnit, LoadFormat, LoadIc, NoiseFile, NoiseSign, PowerSource,
+    SpeciesTransfer, Zoom,
 };
 use comove_kernels::Device;
 use comove_sim::fields::FieldSet;
@@ -51,15 +52,24 @@ const PARTICLE_MEMORY: f64 = 96.0;
 /// The same where gas and dark matter have their own transfer functions: modes of both.
 const SPECIES_MEMORY: f64 = 16.0;
 
+/// Bytes that third order takes for each cell beyond those of second: twelve fields and eight sets of modes at its peak. Measured
+/// at 128³ cells, the program itself included: 216 in all.
+const THIRD_ORDER_MEMORY: f64 = 60.0;
+
 /// Bytes that a zoom takes for each cell of its finest mesh, which fills the box: modes of displacement and velocity, and one
 /// field at a time. Measured as peak memory at 256³ cells, the program itself included: 53.
 const ZOOM_BYTES_PER_CELL: f64 = 55.0;
 
+/// The same of third order beyond those of second. Measured with 128³ cells, the program itself included: 201 in all.
+const ZOOM_THIRD_ORDER: f64 = 150.0;
+
 /// Bytes that making a zoom takes, of all processes together.
 ///
 /// * `finest`: cells of its finest mesh
-pub(crate) fn zoom_bytes(finest: [usize; 3], particles: u64) -> f64 {
-    ZOOM_BYTES_PER_CELL * volume(finest) + SET_MEMORY * particles as f64
+/// * `lpt_order`: order of perturbation theory
+pub(crate) fn zoom_bytes(finest: [usize; 3], particles: u64, lpt_order: u8) -> f64 {
+    let third = if lpt_order == 3 { ZOOM_THIRD_ORDER } else { 0.0 };
+    (ZOOM_BYTES_PER_CELL + third) * volume(finest) + SET_MEMORY * particles as f64
 }
 
 /// Columns of a table of findings.
@@ -183,7 +193,15 @@ impl Stage for InitialCondition {
                 let zoom = ic.zoom.map_or(String::new(), |zoom| {
                     format!(", lattices of {} to {} in a zoom", shown(ic.cells), shown(zoom.finest(ic.cells)))
                 });
-                (ic.cells, ic.box_mpc_h, ic.z, format!("{species}{zoom}, seed {}", ic.seed))
+                let order = match ic.lpt_order {
+                    2 => String::new(),
+                    order => format!(", {order}LPT"),
+                };
+                let source = ic
+                    .noise
+                    .as_ref()
+                    .map_or_else(|| format!("seed {}", ic.seed), |noise| format!("noise of {}", noise.path.display()));
+                (ic.cells, ic.box_mpc_h, ic.z, format!("{species}{zoom}{order}, {source}"))
             }
             Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
@@ -220,6 +238,10 @@ impl Stage for InitialCondition {
                 if let Some(source) = &ic.species_transfer {
                     value["species_transfer"] = source.name().into();
                 }
+                if let Some(noise) = &ic.noise {
+                    value["seed"] = Value::Null;
+                    value["noise"] = json!({ "sign": noise.sign });
+                }
                 value
             }
             Self::Load(ic, _) => {
@@ -246,7 +268,8 @@ impl Stage for InitialCondition {
     fn files(&self) -> Vec<PathBuf> {
         match self {
             Self::Gaussian(ic) => {
-                let tables = [ic.power.file(), ic.species_transfer.as_ref().map(SpeciesTransfer::file)];
+                let noise = ic.noise.as_ref().map(|noise| noise.path.as_path());
+                let tables = [ic.power.file(), ic.species_transfer.as_ref().map(SpeciesTransfer::file), noise];
                 tables.into_iter().flatten().map(PathBuf::from).collect()
             }
             Self::Load(ic, _) => files(&ic.path),
@@ -255,9 +278,9 @@ impl Stage for InitialCondition {
 
     fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
         let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
-        if let Self::Gaussian(GaussianIc { zoom: Some(zoom), .. }) = self {
+        if let Self::Gaussian(GaussianIc { zoom: Some(zoom), lpt_order, .. }) = self {
             let particles = self.off_lattice().expect("a zoom has particles");
-            return Memory { host: zoom_bytes(zoom.finest(*cells), particles), device: 0.0 };
+            return Memory { host: zoom_bytes(zoom.finest(*cells), particles, *lpt_order), device: 0.0 };
         }
         if let Some(particles) = self.off_lattice() {
             let gas = if self.has_gas() { volume(*cells) } else { 0.0 };
@@ -269,6 +292,10 @@ impl Stage for InitialCondition {
             }
             _ if self.has_particles() => BYTES_PER_CELL + PARTICLE_MEMORY,
             _ => BYTES_PER_CELL,
+        };
+        let fields = match self {
+            Self::Gaussian(GaussianIc { lpt_order: 3, .. }) => fields + THIRD_ORDER_MEMORY,
+            _ => fields,
         };
         Memory { host: fields * volume(*cells), device: 0.0 }
     }
@@ -347,8 +374,13 @@ pub(crate) struct GaussianOptions {
     pub root: Option<Extents>,
     /// Redshift.
     pub z: f64,
-    /// Chooses the realisation.
-    pub seed: u64,
+    /// Chooses the realisation; required without `noise`.
+    pub seed: Option<u64>,
+    /// File of white noise in place of a seed, on a mesh of `cells`: GRAFIC's, or MUSIC's `wnoise_*.bin`.
+    pub noise: Option<PathBuf>,
+    /// Sign of the numbers in a GRAFIC file of `noise`, which does not state it: `"grafic"`, the default, is that of the density
+    /// contrast (MUSIC with `grafic_sign = yes`), `"music"` the opposite (MUSIC without).
+    pub noise_sign: Option<NoiseSign>,
     /// Shape of the linear spectrum.
     #[serde(default)]
     pub power: PowerSource,
@@ -358,6 +390,9 @@ pub(crate) struct GaussianOptions {
     /// Give every mode the opposite sign: with `fixed_amplitude` the other one of a pair.
     #[serde(default)]
     pub inverted: bool,
+    /// Order of Lagrangian perturbation theory, 1 to 3, for displacements and velocities of particles, and for the velocity of gas
+    /// beside them; by default 2.
+    pub lpt_order: Option<u8>,
     /// Whether there is gas.
     #[serde(default = "yes")]
     pub gas: bool,
@@ -423,10 +458,12 @@ impl GaussianOptions {
             box_mpc_h: self.box_mpc_h,
             cells: self.cells.0,
             z: self.z,
-            seed: self.seed,
+            seed: self.seed.unwrap_or_default(),
+            noise: self.noise.map(|path| NoiseFile { path, sign: self.noise_sign }),
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
             inverted: self.inverted,
+            lpt_order: self.lpt_order.unwrap_or(2),
             gas: self.gas,
             dark_matter: self.dark_matter,
             species_transfer: self.species_transfer,

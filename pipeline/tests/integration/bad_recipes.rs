@@ -55,6 +55,30 @@ fn zooms() {
     );
 }
 
+/// A universe has one source of noise, and particles have orders of perturbation theory.
+#[test]
+fn noise_and_orders() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("n.bin");
+    std::fs::write(&file, [1; 50]).unwrap();
+    let refused = |options: &str, message: &str| {
+        let line = format!("ic_gaussian(C, #{{ box_mpc_h: 25, cells: 32, z: 49, {options} }});");
+        let said = verdict(&format!("{BEFORE}{line}\n"), &[]).expect_err(&line).to_string();
+        assert!(said.contains(message), "{said}");
+    };
+    refused("dark_matter: true", "ic_gaussian: the option \"seed\" is missing");
+    refused("seed: 1, noise: \"n.bin\"", "noise: is in place of a seed; remove one of them");
+    refused("seed: 1, noise_sign: \"music\"", "noise_sign: is that of a file; set noise, or remove noise_sign");
+    refused("seed: 1, lpt_order: 3", "lpt_order: needs dark matter");
+    refused("seed: 1, dark_matter: true, lpt_order: 4", "lpt_order = 4: must be 1, 2 or 3");
+    let zoom = "zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 1 }";
+    refused(
+        &format!("noise: \"n.bin\", gas: false, dark_matter: true, {zoom}"),
+        "noise: is the noise of one mesh, and a zoom needs that of finer ones too",
+    );
+    refused(&format!("noise: {file:?}"), "n.bin: 50 bytes that begin with [16843009,");
+}
+
 /// Rhai finds every order between a number and a text false.
 #[test]
 fn orders_between_numbers_and_texts() {

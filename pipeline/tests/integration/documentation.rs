@@ -164,9 +164,7 @@ fn nothing_is_left_empty() {
     for link in page.split("](#").skip(1).map(|rest| rest.split(')').next().unwrap()) {
         assert!(anchors.contains(link), "#{link} is not among {anchors:?}");
     }
-    assert!(
-        page.contains("| **`seed`** |") && page.contains("`checkpoints.every_minutes`") && page.contains("| `10` |")
-    );
+    assert!(page.contains("| **`z`** |") && page.contains("`checkpoints.every_minutes`") && page.contains("| `10` |"));
 }
 
 fn anchor(heading: &str) -> String {

@@ -15,9 +15,9 @@ use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE, shown, zoom_bytes};
 use crate::stage::ic_report::IcReport;
-use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_GAS, all_baryons};
+use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_GAS, NEEDS_NO_ZOOM, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
-use comove_ic::{IcError, LinearPower, LoadFormat, PowerSource, SpeciesRatios};
+use comove_ic::{IcError, LinearPower, LoadFormat, NoiseFile, PowerSource, SpeciesRatios};
 use comove_kernels::memory;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
@@ -83,6 +83,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let Some(zoom) = options.zoom {
                 zoom.check(options.cells.0, options.box_mpc_h).map_err(|error| out_of_range("ic_gaussian", &error))?;
             }
+            check_noise(&shared, &mut options)?;
             check_power("ic_gaussian", &shared, place, &options.power, &cosmology)?;
             if let Some(source) = options.species_transfer.as_ref().filter(|source| source.file().exists()) {
                 SpeciesRatios::new(source, &cosmology, options.z).map_err(|error| unusable("ic_gaussian", error))?;
@@ -93,10 +94,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 shared.warn("ic_gaussian", place, warning);
             }
             let zoom = options.zoom.map(|zoom| zoom.finest(options.cells.0));
+            let order = options.lpt_order.unwrap_or(2);
             let (ic, root) = options.build(cosmology);
             let made = handle("ic_gaussian", ic, root)?;
             if let (Some(finest), Initial::Mesh { facts, .. }) = (zoom, &made) {
-                warn_of_memory(&shared, place, finest, facts.particles);
+                warn_of_memory(&shared, place, zoom_bytes(finest, facts.particles, order), finest);
             }
             Ok(made)
         })
@@ -119,12 +121,45 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             }
             let contents = options.contents(&path).map_err(|error| failure("ic_load", &error))?;
             let built = options.build(cosmology, path.clone(), contents);
-            let missing = |name: &str| refusal("ic_load", "", &format!("missing field `{name}`"), &[NAME]);
+            let missing = |name: &str| refusal("ic_load", ".", &format!("missing field `{name}`"), &[NAME]);
             let (ic, root) = built.map_err(missing)?;
             handle("ic_load", ic, root)
         })
     };
     engine.register_fn("ic_load", load);
+}
+
+/// Checks where the noise comes from and the order of perturbation theory; makes the path of a file absolute and, where the file
+/// is there, reads its header.
+fn check_noise(session: &Session, options: &mut GaussianOptions) -> Bound<()> {
+    const FUNCTION: &str = "ic_gaussian";
+    let refuse = |option: &'static str, message: &str| Err(Refusal::error(FUNCTION, message, Some(option)));
+    if options.lpt_order.is_some() && !options.dark_matter {
+        let message = "lpt_order: needs dark matter, because gas alone has linear velocities; set dark_matter: true, or remove \
+                       lpt_order";
+        return refuse("lpt_order", message);
+    }
+    let Some(path) = &mut options.noise else {
+        if options.noise_sign.is_some() {
+            return refuse("noise_sign", "noise_sign: is that of a file; set noise, or remove noise_sign");
+        }
+        return match options.seed {
+            Some(_) => Ok(()),
+            None => Err(refusal(FUNCTION, ".", "missing field `seed`", &[NAME])),
+        };
+    };
+    if options.seed.is_some() {
+        return refuse("noise", "noise: is in place of a seed; remove one of them");
+    }
+    if options.zoom.is_some() {
+        return refuse("noise", &format!("noise: {NEEDS_NO_ZOOM}"));
+    }
+    *path = input_path(FUNCTION, session, &path.to_string_lossy())?;
+    if path.exists() {
+        let noise = NoiseFile { path: path.clone(), sign: options.noise_sign };
+        noise.check(options.cells.0).map_err(|error| unusable(FUNCTION, error))?;
+    }
+    Ok(())
 }
 
 /// The stage that examines an initial condition, now or once it is known.
@@ -155,8 +190,9 @@ fn report(context: NativeCallContext, initial: Initial, options: Map) -> Bound<A
 }
 
 /// Warns of a zoom whose finest mesh does not fit into the memory that is free.
-fn warn_of_memory(session: &Session, place: Place, finest: [usize; 3], particles: u64) {
-    let needed = zoom_bytes(finest, particles);
+///
+/// * `needed`: bytes that it takes
+fn warn_of_memory(session: &Session, place: Place, needed: f64, finest: [usize; 3]) {
     if let Some(free) = memory::available().filter(|free| *free < needed) {
         let (mesh, needed, free) = (shown(finest), needed / memory::GIB, free / memory::GIB);
         let warning = format!(

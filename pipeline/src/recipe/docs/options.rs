@@ -88,7 +88,7 @@ const STRUCTURES: &[Structure] = &[
         with::<background::CosmologyOptions>(background::required())
     }),
     Structure::new("GaussianOptions", INITIAL, || {
-        with::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0, "seed": 1 }))
+        with::<GaussianOptions>(json!({ "box_mpc_h": 1.0, "cells": 16, "z": 1.0 }))
     }),
     Structure::new("Zoom", include_str!("../../../../ic/src/zoom.rs"), INSIDE),
     Structure::new("LoadOptions", INITIAL, || with::<LoadOptions>(json!({ "box_mpc_h": 1.0, "z": 1.0 }))),
@@ -154,6 +154,7 @@ const STRUCTURES: &[Structure] = &[
 /// Enumerations that options name, and their sources.
 const ENUMERATIONS: &[(&str, &str)] = &[
     ("PowerSource", include_str!("../../../../ic/src/linear_power/mod.rs")),
+    ("NoiseSign", include_str!("../../../../ic/src/gaussian_field/noise_file.rs")),
     ("LengthUnit", include_str!("../../../../ic/src/format/request.rs")),
     ("SpeciesTransfer", include_str!("../../../../ic/src/linear_power/species_transfer.rs")),
     ("Scheme", include_str!("../../../../kernels/src/scheme.rs")),

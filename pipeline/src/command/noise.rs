@@ -1,0 +1,30 @@
+//! `comove noise`: the white noise of a seed as a file.
+
+use super::print;
+use crate::cli::Noise;
+use crate::error::PipelineError;
+use comove_ic::gaussian_field::{LinearModes, WhiteNoise, noise_file};
+use comove_sim::Precision;
+use comove_sim::parallel::Communicator;
+use std::num::NonZeroUsize;
+
+pub(super) fn noise(asked: &Noise) -> Result<(), PipelineError> {
+    let given: Vec<usize> = asked.cells.iter().copied().map(NonZeroUsize::get).collect();
+    let cells = match given[..] {
+        [n] => [n; 3],
+        [x, y, z] => [x, y, z],
+        _ => return Err(usage(&given, "expected one number, or three along x, y, z")),
+    };
+    if cells.iter().any(|n| n % 2 == 1) {
+        return Err(usage(&cells, "every axis needs an even number of cells"));
+    }
+    let noise = WhiteNoise { seed: asked.seed, fixed_amplitude: asked.fixed_amplitude, inverted: asked.inverted };
+    let numbers = LinearModes::noise_in_cells(&Communicator::alone(), cells, &noise);
+    let precision = if asked.single { Precision::Single } else { Precision::Double };
+    noise_file::write(&asked.file, cells, &numbers, asked.seed, precision).map_err(PipelineError::Ic)?;
+    print(&format!("{}: white noise of {cells:?} cells, seed {}", asked.file.display(), asked.seed))
+}
+
+fn usage(cells: &[usize], reason: &str) -> PipelineError {
+    PipelineError::Usage(format!("--cells {cells:?}: {reason}"))
+}
