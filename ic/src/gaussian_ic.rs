@@ -331,7 +331,7 @@ pub const NEEDS_NO_GAS: &str = "supports dark matter alone; set gas: false, dark
 
 /// Refusal of [`GaussianIc::noise`] beside a zoom.
 pub const NEEDS_NO_ZOOM: &str =
-    "is the noise of one mesh, and a zoom needs that of finer ones too; set seed instead, or remove zoom";
+    "a zoom needs noise on finer meshes, which a file lacks; set seed instead, or remove zoom";
 
 /// What is wrong with [`GaussianIc::species_transfer`] of one fluid.
 pub const NEEDS_DARK_MATTER: &str =
@@ -545,7 +545,7 @@ mod tests {
             }
         }
         let zoomed = GaussianIc { noise: Some(NoiseFile { path, sign: None }), ..zoomed(1) };
-        assert!(zoomed.check().unwrap_err().to_string().contains("noise.bin: is the noise of one mesh"));
+        assert!(zoomed.check().unwrap_err().to_string().contains("noise.bin: a zoom needs noise on finer meshes"));
         let fourth = GaussianIc { lpt_order: 4, ..ic() }.check().unwrap_err().to_string();
         assert_eq!(fourth, "lpt_order = 4: must be 1, 2 or 3");
     }

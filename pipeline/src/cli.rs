@@ -130,7 +130,7 @@ pub struct Noise {
     /// Give every mode the opposite sign
     #[arg(long)]
     pub inverted: bool,
-    /// Write numbers of 32 bits [default: 64]
+    /// Write 32-bit numbers [default: 64-bit]
     #[arg(long)]
     pub single: bool,
 }

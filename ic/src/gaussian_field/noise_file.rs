@@ -41,12 +41,15 @@ pub enum NoiseSign {
 }
 
 /// Most cells of a mesh along an axis.
-const MOST_CELLS: u32 = 1 << 16;
+const MOST_CELLS: u64 = 1 << 16;
+
+/// Least cells along an axis that noise is written for: with fewer the modes that are left out have much of the variance.
+const LEAST_CELLS: u64 = 8;
 
 /// Bytes of GRAFIC's first record without its two lengths.
 const HEADER: u32 = 16;
 
-/// Range of the variance of white noise: on a mesh of 16³ cells it is 1 ± 0.02.
+/// Range of the variance of white noise. On 16³ cells it is 1 ± 0.02, and 0.82 without the modes that are left out.
 const VARIANCE: Range<f64> = 0.5..2.0;
 
 /// Arrangement of a file's numbers.
@@ -112,7 +115,11 @@ impl NoiseFile {
         let count: f64 = cells.iter().map(|&n| n as f64).product();
         let variance = ordered_sum_of_ranks(communicator, noise.len(), |n| noise[n] * noise[n]) / count;
         if !VARIANCE.contains(&variance) {
-            let reason = format!("the numbers have a variance of {variance:.4}, expected 1: is it white noise?");
+            let Range { start, end } = VARIANCE;
+            let reason = format!(
+                "the numbers have a variance of {variance:.4}, expected {start} to {end}: give a file of white noise, not of \
+                 densities"
+            );
             return Err(IcError::Content { path: self.path.clone(), reason });
         }
         if self.sign == Some(NoiseSign::Music) {
@@ -135,7 +142,7 @@ impl Layout {
                 continue;
             }
             let [x, y, z] = std::array::from_fn(|n| words[n + usize::from(has_records)]);
-            if [x, y, z].iter().any(|n| !(1..=MOST_CELLS).contains(n)) {
+            if [x, y, z].iter().any(|&n| !(1..=MOST_CELLS).contains(&u64::from(n))) {
                 continue;
             }
             let layout = |width| Self { cells: [x, y, z].map(|n| n as usize), has_records, is_big_endian, width };
@@ -153,11 +160,16 @@ impl Layout {
                 single.cells,
                 double.size()
             ),
-            None => format!(
-                "{size} bytes that begin with {:?}: expected white noise in records of Fortran, the first one of {HEADER} bytes, or \
-                 MUSIC's wnoise_*.bin, which begins with the cells {expected:?}",
-                start.map(u32::from_le_bytes)
-            ),
+            None => {
+                let words = match start {
+                    [[0, ..], ..] if size < size_of_val(&start) as u64 => String::new(),
+                    _ => format!(" that begin with the 32-bit words {:?}", start.map(u32::from_le_bytes)),
+                };
+                format!(
+                    "{size} bytes{words}: expected white noise in records of Fortran, the first one of {HEADER} bytes, or MUSIC's \
+                     wnoise_*.bin, which begins with the cells {expected:?}"
+                )
+            }
         })
     }
 
@@ -243,13 +255,8 @@ fn number_of(word: [u8; 4], is_big_endian: bool) -> u32 {
 pub fn write(path: &Path, cells: [usize; 3], noise: &[f64], seed: u64, precision: Precision) -> Result<(), IcError> {
     let failed = |source| IcError::Io { path: path.into(), source };
     let [nx, ny, nz] = cells;
+    let length = record_length(cells, precision)?.to_le_bytes();
     assert_eq!(noise.len(), nx * ny * nz, "a number for each cell");
-    let width = if precision == Precision::Single { 4 } else { 8 };
-    let length = u32::try_from(nx * ny * width).ok().filter(|length| i32::try_from(*length).is_ok());
-    let Some(length) = length.map(u32::to_le_bytes) else {
-        let reason = "a plane exceeds 2 GiB, the longest record of Fortran: reduce cells, or write single precision";
-        return Err(IcError::Parameter { name: "cells", value: format!("{cells:?}"), reason: reason.into() });
-    };
     let write = || {
         let temporary = Temporary::beside(path)?;
         let mut file = BufWriter::new(File::create(temporary.path())?);
@@ -269,6 +276,20 @@ pub fn write(path: &Path, cells: [usize; 3], noise: &[f64], seed: u64, precision
         temporary.rename(path)
     };
     write().map_err(failed)
+}
+
+/// Bytes of the record of a plane of such a file.
+///
+/// # Errors
+/// [`IcError::Parameter`] for axes of odd or too many cells, and planes that a record of Fortran cannot hold.
+pub fn record_length(cells: [usize; 3], precision: Precision) -> Result<u32, IcError> {
+    let refuse = |reason: String| IcError::Parameter { name: "cells", value: format!("{cells:?}"), reason };
+    if cells.iter().any(|&n| n % 2 == 1 || !(LEAST_CELLS..=MOST_CELLS).contains(&(n as u64))) {
+        return Err(refuse(format!("every axis must have an even number of cells from {LEAST_CELLS} to {MOST_CELLS}")));
+    }
+    let bytes = cells[0] * cells[1] * if precision == Precision::Single { 4 } else { 8 };
+    let reason = "a plane exceeds 2 GiB, the longest record of Fortran: reduce cells, or write single precision";
+    i32::try_from(bytes).map(i32::cast_unsigned).map_err(|_| refuse(reason.into()))
 }
 
 #[cfg(test)]
@@ -366,11 +387,11 @@ mod tests {
         for (bytes, parts) in [
             (&records[..1000], ["1000 bytes, expected 856 for [6, 4, 8] numbers of 32 bits", "1624 for 64"]),
             (&raw[..700], ["700 bytes, expected 780", "1548 for 64"]),
-            (&[7; 100], ["100 bytes that begin with [117901063,", "[6, 4, 8]"]),
+            (&[7; 100], ["100 bytes that begin with the 32-bit words [117901063,", "[6, 4, 8]"]),
             (&[], ["0 bytes", "wnoise_*.bin"]),
             (&changed(24, [0; 4]), ["the record of plane 0 (from 0) has 0 bytes", "expected 96"]),
             (&changed(24 + 104 + 4 + 4 * 7, f32::NAN.to_le_bytes()), ["cell [1, 1, 1] (from 0)", "NaN"]),
-            (&changed(28, 100f32.to_le_bytes()), ["a variance of", "expected 1"]),
+            (&changed(28, 100f32.to_le_bytes()), ["a variance of", "expected 0.5 to 2"]),
         ] {
             let said = said(bytes, CELLS, None);
             assert!(parts.iter().all(|part| said.contains(part)), "{said}");

@@ -240,7 +240,8 @@ impl Stage for InitialCondition {
                 }
                 if let Some(noise) = &ic.noise {
                     value["seed"] = Value::Null;
-                    value["noise"] = json!({ "sign": noise.sign });
+                    // the default is one way to write the sign
+                    value["noise"] = json!({ "sign": noise.sign.filter(|&sign| sign != NoiseSign::Grafic) });
                 }
                 value
             }

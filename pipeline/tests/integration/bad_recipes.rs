@@ -67,16 +67,16 @@ fn noise_and_orders() {
         assert!(said.contains(message), "{said}");
     };
     refused("dark_matter: true", "ic_gaussian: the option \"seed\" is missing");
-    refused("seed: 1, noise: \"n.bin\"", "noise: is in place of a seed; remove one of them");
-    refused("seed: 1, noise_sign: \"music\"", "noise_sign: is that of a file; set noise, or remove noise_sign");
+    refused("seed: 1, noise: \"n.bin\"", "noise and seed exclude each other; remove one");
+    refused("seed: 1, noise_sign: \"music\"", "noise_sign: needs noise; set it, or remove noise_sign");
     refused("seed: 1, lpt_order: 3", "lpt_order: needs dark matter");
     refused("seed: 1, dark_matter: true, lpt_order: 4", "lpt_order = 4: must be 1, 2 or 3");
     let zoom = "zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 1 }";
     refused(
         &format!("noise: \"n.bin\", gas: false, dark_matter: true, {zoom}"),
-        "noise: is the noise of one mesh, and a zoom needs that of finer ones too",
+        "noise: a zoom needs noise on finer meshes, which a file lacks",
     );
-    refused(&format!("noise: {file:?}"), "n.bin: 50 bytes that begin with [16843009,");
+    refused(&format!("noise: {file:?}"), "n.bin: 50 bytes that begin with the 32-bit words [16843009,");
 }
 
 /// Rhai finds every order between a number and a text false.

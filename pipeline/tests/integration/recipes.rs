@@ -178,7 +178,7 @@ fn every_recipe_is_listed() {
     assert_eq!(there, ALL.iter().map(|shrunk| shrunk.recipe.to_owned()).collect());
 }
 
-/// The paths of a value's leaves as `columns.tsv` has them: `rows[].levels[].cells`.
+/// The paths of a value's leaves as `columns.tsv` has them: `rows[].levels[].cells`. One that is null ends with `?`.
 fn leaves(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::Object(map) => {
@@ -188,16 +188,21 @@ fn leaves(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
         serde_json::Value::Array(list) if list.iter().any(|entry| entry.is_object()) => {
             list.iter().for_each(|entry| leaves(entry, &format!("{path}[]"), found));
         }
+        serde_json::Value::Null => _ = found.insert(format!("{path}?")),
         _ => _ = found.insert(path.to_owned()),
     }
 }
 
-/// Whether `rows` describe a member, or what it is part of as a whole: a closure's value, a choice with a value.
+/// Whether `rows` describe a member, or what it is part of as a whole: a closure's value, a choice with a value. A map may be
+/// null.
 fn is_described(path: &str, rows: &[&str]) -> bool {
+    if let Some(path) = path.strip_suffix('?') {
+        return is_described(path, rows) || is_described(&format!("{path}.*"), rows);
+    }
     let parts = |path: &str| path.split('.').map(String::from).collect::<Vec<_>>();
     let is_like = |row: &str, path: &[String]| {
         let row = parts(row);
-        row.len() == path.len() && row.iter().zip(path).all(|(row, part)| row == "*" || row == part)
+        row.len() == path.len() && row.iter().zip(path).all(|(row, part)| row == "*" || part == "*" || row == part)
     };
     let path = parts(path);
     let is_whole = |row: &str| {
@@ -221,6 +226,9 @@ fn members_within_a_described_one_are_described() {
         ("halos[].spheres.200m.mass", true),
         ("options.bins.per_decade", true),
         ("value.at[].x", true),
+        ("halos[].spheres.200m?", true),
+        ("value?", true),
+        ("halos[].mass?", false),
         ("halos[].mass", false),
         ("halos[].spheres.200m.radius", false),
         ("options.other", false),

@@ -7,6 +7,10 @@ use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, GROUP, HYDRO_GHOSTS, PAT
 /// more for the slopes.
 const MARGIN: usize = HYDRO_GHOSTS.div_ceil(2) + 1;
 
+/// Cells of groups beside a particle's own one that its kick reads: two around the cells of its cloud, the outer of which is up to
+/// two cells outside the group where the particle has moved by less than 1.5 cells. Between sorts it moves by 0.75 at most.
+pub(crate) const KICK_GHOSTS: usize = 4;
+
 /// A box of a group's cells: from `first` to before `end` along x, y, z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellBox {
@@ -77,7 +81,7 @@ impl CellBox {
     }
 
     /// The cells of a neighbour in this direction within `depth` cells.
-    fn facing(offset: [i32; 3], depth: usize) -> Self {
+    pub(crate) fn facing(offset: [i32; 3], depth: usize) -> Self {
         let [depth, group] = [depth as u8, GROUP as u8];
         Self {
             first: offset.map(|step| if step < 0 { group - depth } else { 0 }),
@@ -103,15 +107,16 @@ impl CellBox {
     }
 }
 
-/// Calls `each` with the groups of a group's own level that it reads, if they exist, and their cells: for its sweeps, and for
-/// the relaxation of its potential their faces, which then lie where [`CellBox::face`] says.
-pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, CellBox, Option<CellBox>)) {
+/// Calls `each` with the groups of a group's own level that it reads, if they exist, and where they are from it: it reads the
+/// cells [facing](CellBox::facing) it, and for the relaxation of its potential their faces, which then lie where
+/// [`CellBox::face`] says.
+pub(crate) fn same_level_stencil(lattice: &Octree, key: Key, mut each: impl FnMut(Key, [i32; 3], Option<CellBox>)) {
     for (entry, inside) in directions(outside(lattice, key)) {
         // cells beyond the domain are made from the group that is named instead, along the same axes
         if entry != CENTRE && inside != [0; 3] {
             let neighbour = lattice.neighbour(key, inside).expect("inside the domain");
             let across = (0..FACES).find(|&face| face_offset(face) == inside).map(|face| CellBox::face(face ^ 1));
-            each(neighbour, CellBox::facing(inside, HYDRO_GHOSTS), across);
+            each(neighbour, inside, across);
         }
     }
 }

@@ -2,14 +2,14 @@
 //! same order, so that messages hold values alone.
 
 use crate::mesh::sites::Sites;
-use crate::mesh::stencil::{CellBox, coarse_stencil, face_entry, patches_beside, same_level_stencil};
+use crate::mesh::stencil::{CellBox, KICK_GHOSTS, coarse_stencil, face_entry, patches_beside, same_level_stencil};
 use crate::mesh::{Key, Octree};
 use crate::parallel::coarse_links::CoarseLinks;
 use crate::parallel::link_lists::{CellLinks, SlotLinks, links_of_slots, need, peers};
 use crate::parallel::remote_groups::{RemoteGroup, RemoteGroups};
 use comove_kernels::coarse_correction::GRID_WIDTHS;
 use comove_kernels::group_poisson::FACE_GRADIENTS;
-use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, OCTANTS};
+use comove_kernels::layout::{CENTRE, DIRECTIONS, FACES, HYDRO_GHOSTS, OCTANTS};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::messages::{MessageSizes, Piece, Pieces};
 use comove_kernels::{DeviceTable, LevelTopology, Parity};
@@ -24,7 +24,7 @@ const READERS_AT_ONCE: usize = 128;
 pub struct LevelLinks {
     /// All cells of the level's ghosts that this rank reads.
     pub cells: CellLinks,
-    /// Those of them that own groups of the level itself read.
+    /// Those of them that sweeps of own groups of the level itself read.
     pub sweep: CellLinks,
     /// Faces of groups across faces of own ones, in slots that begin with faces: of groups of even and of odd parity.
     pub faces: [CellLinks; 2],
@@ -138,15 +138,20 @@ pub struct Relations {
 
 impl Relations {
     /// Of a level.
-    pub fn of(own: &Octree, known: &RemoteGroups, level: usize) -> Self {
+    ///
+    /// * `has_particles`: whether kicks of particles read potentials
+    pub fn of(own: &Octree, known: &RemoteGroups, level: usize, has_particles: bool) -> Self {
+        // on the root kicks read a cell less
+        let depth = if has_particles && level > 0 { KICK_GHOSTS } else { HYDRO_GHOSTS };
         let mine = |key: Key| known.is_near(key);
         let theirs = |key: Key| known.find(key);
         let finer = level + 1;
         // both sides ask who reads whom: one for its own groups, the other for those that it knows of
         let beside = |found: &mut Beside, reader: Key, rank_of: &dyn Fn(Key) -> Option<u32>| {
-            same_level_stencil(own, reader, |key, cells, across| {
+            same_level_stencil(own, reader, |key, offset, across| {
                 if let Some(rank) = rank_of(key) {
-                    found.all.push(reading(rank, key, cells));
+                    found.all.push(reading(rank, key, CellBox::facing(offset, depth)));
+                    found.sweep.push(reading(rank, key, CellBox::facing(offset, HYDRO_GHOSTS)));
                     found.faces.extend(across.map(|cells| reading(rank, key, cells)));
                 }
             });
@@ -276,10 +281,10 @@ impl Readings {
     /// * `beside`: what groups of the level read
     /// * `over`: what groups of the finer level read
     fn of(level: usize, beside: Beside, over: impl ParallelIterator<Item = Reading>) -> Self {
-        let Beside { all: beside, faces } = beside;
-        let all: Vec<Reading> = over.chain(beside.par_iter().copied()).collect();
+        let Beside { all, sweep, faces } = beside;
+        let all: Vec<Reading> = over.chain(all.into_par_iter()).collect();
         let (all, (beside, faces)) =
-            rayon::join(|| merged(level, all), || rayon::join(|| merged(level, beside), || merged(level, faces)));
+            rayon::join(|| merged(level, all), || rayon::join(|| merged(level, sweep), || merged(level, faces)));
         Self { all, beside, faces }
     }
 }
@@ -289,6 +294,8 @@ impl Readings {
 struct Beside {
     /// Everything.
     all: Vec<Reading>,
+    /// What sweeps read.
+    sweep: Vec<Reading>,
     /// Faces of the neighbours across faces.
     faces: Vec<Reading>,
 }
@@ -302,8 +309,9 @@ impl Beside {
             found
         };
         let parts: Vec<Self> = readers.par_chunks(READERS_AT_ONCE).map(of_some).collect();
-        let (all, faces): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.all, part.faces)).unzip();
-        Self { all: all.concat(), faces: faces.concat() }
+        let of_all =
+            |list: fn(&Self) -> &Vec<Reading>| parts.iter().map(list).map(Vec::as_slice).collect::<Vec<_>>().concat();
+        Self { all: of_all(|part| &part.all), sweep: of_all(|part| &part.sweep), faces: of_all(|part| &part.faces) }
     }
 }
 

@@ -100,7 +100,9 @@ impl Share {
         self.relations.clear();
         // one call for all levels: each that comes from outside of the pool waits for threads to wake
         let levels = first.saturating_sub(1)..own.level_count();
-        let of_levels: Vec<_> = levels.into_par_iter().map(|n| (n, Relations::of(own, &self.known, n))).collect();
+        let has_particles = self.deposits.is_some();
+        let of = |n| (n, Relations::of(own, &self.known, n, has_particles));
+        let of_levels: Vec<_> = levels.into_par_iter().map(of).collect();
         for (level, relations) in of_levels {
             wanted[level].extend(relations.ghosts());
             if let Some(finer) = wanted.get_mut(level + 1) {
@@ -207,7 +209,8 @@ impl Share {
         // found out already, or of a tree that ranks have come back to
         let mut found = std::mem::take(&mut self.relations);
         if found.is_empty() {
-            found = (first..own.level_count()).map(|level| Relations::of(own, &self.known, level)).collect();
+            let of = |level| Relations::of(own, &self.known, level, self.deposits.is_some());
+            found = (first..own.level_count()).map(of).collect();
         }
         assert_eq!(found.len(), own.level_count() - first, "relations of the levels from {first} on");
         let of_level = |(n, relations): (usize, Relations)| {

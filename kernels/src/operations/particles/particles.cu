@@ -66,6 +66,17 @@ template <int N> struct Around : Neighbourhood {
         own = locator.slot(level, group);
     }
 
+    /// Whether the patch of its group that holds the particle is refined.
+    __device__ bool is_refined(const uint32_t (&position)[3]) const {
+        uint32_t octant = 0;
+#pragma unroll
+        for (int axis = 0; axis < 3; axis++) {
+            const uint32_t cell = (uint64_t(position[axis]) * locator.cells(axis, level)) >> 32;
+            octant |= (cell / PATCH & 1) << axis;
+        }
+        return own != NONE && locator.children[size_t(own) * OCTANTS + octant] != NONE;
+    }
+
     /// Of a particle of the next coarser level.
     __device__ static Around of_coarser(const GroupLocator &locator, int level, const uint32_t (&position)[3],
                                         int bits) {
@@ -186,26 +197,32 @@ template <typename T> struct Potential {
     }
 };
 
-/// The cells -1 to 2 from a particle's lower one along an axis: which of two groups each is in, and its place there.
+/// The weight of second cells in the gradient that particles of refined levels feel.
+constexpr double SECOND_CELLS = 0.5;
+
+/// The cells -2 to 3 from a particle's lower one along an axis: which of two groups each is in, and its place there.
 struct Reach {
     int ends[2];
-    bool further[4];
-    int place[4];
+    bool further[6];
+    int place[6];
 
     __device__ Reach(int lower) {
-        ends[0] = groups_from(lower - 1);
-        ends[1] = groups_from(lower + 2);
+        ends[0] = groups_from(lower - 2);
+        ends[1] = groups_from(lower + 3);
 #pragma unroll
-        for (int n = 0; n < 4; n++) {
-            further[n] = groups_from(lower + n - 1) != ends[0];
-            place[n] = (lower + n - 1) & (GROUP - 1);
+        for (int n = 0; n < 6; n++) {
+            further[n] = groups_from(lower + n - 2) != ends[0];
+            place[n] = (lower + n - 2) & (GROUP - 1);
         }
     }
 };
 
-/// The sum of w (phi+ - phi-) along x, y, z at a position; whether all cells are there.
+/// The mean over a cloud's cells of the weighted differences of the potential along x, y, z, on one level; whether all first
+/// cells are there. Along an axis on which a second cell is missing, differences of first cells alone; second cells without a
+/// weight are not read.
 template <typename T>
-__device__ bool gradient(const Around<2> &around, const Potential<T> &potential, bool is_coarser, T (&g)[3]) {
+__device__ bool gradient(const Around<2> &around, const Potential<T> &potential, bool is_coarser,
+                         const T (&with_second)[2], T (&g)[3]) {
     const Reach x(around.lower[0]), y(around.lower[1]), z(around.lower[2]);
     uint32_t slots[8];
 #pragma unroll
@@ -213,14 +230,14 @@ __device__ bool gradient(const Around<2> &around, const Potential<T> &potential,
         slots[corner] = around.beside(x.ends[corner & 1], y.ends[corner >> 1 & 1], z.ends[corner >> 2]);
     }
     // all values are loaded before any is used; indices are known to the compiler, so that they stay in registers
-    bool all = true;
-    T values[4][4][4];
+    bool all = true, has_second[3] = {true, true, true};
+    T values[6][6][6];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const bool inner_j = j == 1 || j == 2, inner_k = k == 1 || k == 2;
-            if (!inner_j && !inner_k) continue;
+        for (int j = 0; j < 6; j++) {
+            const bool cloud_j = j == 2 || j == 3, cloud_k = k == 2 || k == 3;
+            if (!cloud_j && !cloud_k) continue;
             uint32_t row[2];
 #pragma unroll
             for (int i = 0; i < 2; i++) {
@@ -230,23 +247,40 @@ __device__ bool gradient(const Around<2> &around, const Potential<T> &potential,
             }
             const int first = cell(0, y.place[j], z.place[k]);
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if ((i == 0 || i == 3) && !(inner_j && inner_k)) continue;
+            for (int i = 0; i < 6; i++) {
+                const bool cloud_i = i == 2 || i == 3;
+                if (!cloud_i && !(cloud_j && cloud_k)) continue;
                 const uint32_t slot = x.further[i] ? row[1] : row[0];
-                all &= slot != NONE;
-                values[k][j][i] = slot == NONE ? T(0) : potential.at(slot, first + x.place[i], is_coarser);
+                const bool is_there = slot != NONE;
+                if (i == 0 || i == 5) has_second[0] &= is_there;
+                else if (j == 0 || j == 5) has_second[1] &= is_there;
+                else if (k == 0 || k == 5) has_second[2] &= is_there;
+                else all &= is_there;
+                const bool is_second = i == 0 || i == 5 || j == 0 || j == 5 || k == 0 || k == 5;
+                const bool is_read = is_there && !(is_second && with_second[1] == T(0));
+                values[k][j][i] = is_read ? potential.at(slot, first + x.place[i], is_coarser) : T(0);
             }
         }
+    }
+    T first_weights[3], second_weights[3];
+#pragma unroll
+    for (int axis = 0; axis < 3; axis++) {
+        first_weights[axis] = has_second[axis] ? with_second[0] : T(1);
+        second_weights[axis] = has_second[axis] ? with_second[1] : T(0);
     }
     const T unit = T(1.0 / (1 << WEIGHT_BITS));
     g[0] = g[1] = g[2] = T(0);
 #pragma unroll
     for (int corner = 0; corner < 8; corner++) {
-        const int i = corner & 1, j = corner >> 1 & 1, k = corner >> 2;
-        const T w = T(around.weights[0][i]) * unit * (T(around.weights[1][j]) * unit) * (T(around.weights[2][k]) * unit);
-        g[0] += w * (values[k + 1][j + 1][i + 2] - values[k + 1][j + 1][i]);
-        g[1] += w * (values[k + 1][j + 2][i + 1] - values[k + 1][j][i + 1]);
-        g[2] += w * (values[k + 2][j + 1][i + 1] - values[k][j + 1][i + 1]);
+        const int i = 2 + (corner & 1), j = 2 + (corner >> 1 & 1), k = 2 + (corner >> 2);
+        const T w = T(around.weights[0][i - 2]) * unit * (T(around.weights[1][j - 2]) * unit) *
+                    (T(around.weights[2][k - 2]) * unit);
+        g[0] += w * (first_weights[0] * (values[k][j][i + 1] - values[k][j][i - 1]) -
+                     second_weights[0] * (values[k][j][i + 2] - values[k][j][i - 2]));
+        g[1] += w * (first_weights[1] * (values[k][j + 1][i] - values[k][j - 1][i]) -
+                     second_weights[1] * (values[k][j + 2][i] - values[k][j - 2][i]));
+        g[2] += w * (first_weights[2] * (values[k + 1][j][i] - values[k - 1][j][i]) -
+                     second_weights[2] * (values[k + 2][j][i] - values[k - 2][j][i]));
     }
     return all;
 }
@@ -259,7 +293,10 @@ __device__ void kick_particles(const GroupLocator &locator, int level, const Col
     const uint32_t position[3] = {particles.columns[0][n], particles.columns[1][n], particles.columns[2][n]};
     T g[3];
     for (int coarser = level; coarser >= 0; coarser--, factor *= 0.5) {
-        if (gradient(Around<2>(locator, coarser, position), potential, coarser + 1 == level, g)) break;
+        const Around<2> around(locator, coarser, position);
+        const double b = coarser > 0 && !around.is_refined(position) ? SECOND_CELLS : 0.0;
+        const T weights[2] = {T(1.0 + b), T(0.5 * b)};
+        if (gradient(around, potential, coarser + 1 == level, weights, g)) break;
     }
 #pragma unroll
     for (int axis = 0; axis < 3; axis++) {

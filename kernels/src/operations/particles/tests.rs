@@ -279,6 +279,55 @@ fn a_kick_is_the_gradient_on_every_level() {
     }
 }
 
+/// A wave along x, felt at the centres of cells: differences of it have sin θ of its gradient, with the second cells
+/// sin θ (1 + b (1 − cos θ)).
+#[test]
+fn second_cells_count_where_all_are_there() {
+    use std::f64::consts::TAU;
+    let device = Device::cpu(2).unwrap();
+    let mesh = mesh();
+    let locator = mesh.locator();
+    let phi = Buffer::from_host(&device, potential::<f64>(&mesh, |x| (TAU * x[0]).sin())).unwrap();
+    for level in 0..LEVELS {
+        let cells = locator.cells(level);
+        let mut columns: [Vec<u32>; COLUMNS] = Default::default();
+        for group in &mesh.levels[level] {
+            for i in 0..GROUP as u32 {
+                let at = [group[0] as u32 * GROUP as u32 + i, group[1] as u32 * 16 + 8, group[2] as u32 * 16 + 8];
+                for axis in 0..3 {
+                    let centre = (f64::from(at[axis]) + 0.5) / f64::from(cells[axis]);
+                    columns[axis].push((centre * 2f64.powi(32)).round() as u32);
+                }
+            }
+        }
+        let count = columns[0].len();
+        columns[3..].iter_mut().for_each(|column| column.resize(count, 0));
+        let mut particles = Particles::from_host(&device, columns).unwrap();
+        kick(&device, &locator, level, &mut particles, 0..count, &phi, None, 1.0);
+        let theta = TAU / f64::from(cells[0]);
+        let (mut with, mut without, mut all) = (0, 0, 0);
+        for n in 0..count {
+            let x = f64::from(particles.columns[0].host()[n]) * 2f64.powi(-32);
+            let found = f64::from(f32::from_bits(particles.columns[3].host()[n]));
+            let is = |b: f64| {
+                let expected = 2.0 * (TAU * x).cos() * theta.sin() * (1.0 + b * (1.0 - theta.cos()));
+                // a position is exact to some 2⁻²⁶ of a cell
+                (found - expected).abs() < 1e-5 * theta
+            };
+            if (TAU * x).cos().abs() < 0.1 {
+                continue; // one is like the other
+            }
+            all += 1;
+            with += usize::from(is(SECOND_CELLS));
+            without += usize::from(is(0.0));
+        }
+        match level {
+            0 => assert_eq!((with, without), (0, all)),
+            _ => assert!(with > all / 4 && without > 0 && with + without <= all, "{level}: {with}, {without} of {all}"),
+        }
+    }
+}
+
 /// What cells receive from all particles, and the bits of their velocities by identity after a kick.
 fn received<T: Real>(
     mesh: &Mesh,

@@ -141,7 +141,7 @@ fn check_noise(session: &Session, options: &mut GaussianOptions) -> Bound<()> {
     }
     let Some(path) = &mut options.noise else {
         if options.noise_sign.is_some() {
-            return refuse("noise_sign", "noise_sign: is that of a file; set noise, or remove noise_sign");
+            return refuse("noise_sign", "noise_sign: needs noise; set it, or remove noise_sign");
         }
         return match options.seed {
             Some(_) => Ok(()),
@@ -149,7 +149,7 @@ fn check_noise(session: &Session, options: &mut GaussianOptions) -> Bound<()> {
         };
     };
     if options.seed.is_some() {
-        return refuse("noise", "noise: is in place of a seed; remove one of them");
+        return refuse("noise", "noise and seed exclude each other; remove one");
     }
     if options.zoom.is_some() {
         return refuse("noise", &format!("noise: {NEEDS_NO_ZOOM}"));

@@ -59,6 +59,12 @@ impl<'a> At<'a> {
     }
 }
 
+/// The cell, of so many along an axis, that a coordinate is in.
+#[inline(always)]
+pub(super) fn cell_at(x: u32, cells: u32) -> u32 {
+    ((u64::from(x) * u64::from(cells)) >> 32) as u32
+}
+
 /// The group of a level of so many cells that a position is in.
 #[inline(always)]
 pub(super) fn group_at(position: [u32; 3], cells: [u32; 3]) -> [u32; 3] {

@@ -1,11 +1,11 @@
 //! Accelerates particles.
 
-use super::super::Particles;
+use super::super::{Particles, cell_weights};
 use super::chunk_length;
-use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile, group_at};
+use super::clouds::{At, BATCH, Clouds, TILE, TILE_CELLS, TILE_CORNER, Tile, cell_at, group_at};
 use super::neighbours::{LastNeighbours, Neighbours};
 use crate::device::isa::{Isa, Kernel, compiled_here};
-use crate::layout::{GROUP, GROUP_CELLS, cell};
+use crate::layout::{GROUP, GROUP_CELLS, PATCH, cell};
 use crate::level::group_locator::GroupLocator;
 use crate::level::level_topology::NONE;
 use crate::operations::potential_ghosts::TimedPotential;
@@ -14,8 +14,12 @@ use crate::real::Real;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// A tile with one cell around it, along one axis.
-const WIDE: usize = TILE + 2;
+/// A tile with two cells around it, along one axis.
+const WIDE: usize = TILE + 4;
+/// Cells of another group that this reaches into.
+const BESIDE: usize = (WIDE - GROUP) / 2;
+/// Patches that the particles of a tile may be in, along one axis: those of the group and one on each side.
+const PATCHES: usize = GROUP / PATCH + 2;
 
 pub(in super::super) fn kick<T: Real>(
     locator: &GroupLocator,
@@ -93,7 +97,7 @@ impl<T: Real> Kernel for Kick<'_, T> {
         let factor = T::from_f64(self.factor);
         let (mut clouds, mut tile, mut next_look) = (Clouds::NONE, Tile::default(), 0);
         let mut weights = [[T::zero(); BATCH]; 8];
-        // the last number is 0 where the tile has all cells, 1 outside it
+        // the last number is 0 where the level has all cells around the tile
         let mut changes = [[T::zero(); 4]; BATCH];
         for first in self.range.clone().step_by(BATCH) {
             let batch = first..self.range.end.min(first + BATCH);
@@ -106,7 +110,7 @@ impl<T: Real> Kernel for Kick<'_, T> {
                     match self.at.common_group(n..self.range.end, cells) {
                         Some(group) => {
                             let neighbours = Neighbours::new(self.locator, self.level, group);
-                            self.differences.find(neighbours, self.potential);
+                            self.differences.find(neighbours, self.potential.pool, cell_weights(self.level));
                             tile = Tile::new(cells, group);
                             place = tile.find(lower);
                         }
@@ -115,8 +119,9 @@ impl<T: Real> Kernel for Kick<'_, T> {
                 }
                 changes[n - first] = match place {
                     Some(place) => {
-                        let differences = &self.differences.values[place..=place + TILE_CORNER];
-                        change_in_tile(differences, &weights, n - first, factor)
+                        let is_upper = |axis: usize| cell_at(self.at.position(n)[axis], cells[axis]) != lower[axis];
+                        let differences = self.differences.of(place, is_upper);
+                        change_in_tile(&differences[place..=place + TILE_CORNER], &weights, n - first, factor)
                     }
                     None => [T::zero(), T::zero(), T::zero(), T::one()],
                 };
@@ -124,8 +129,7 @@ impl<T: Real> Kernel for Kick<'_, T> {
             for n in batch.clone() {
                 let [.., missing] = changes[n - first];
                 if missing != T::zero() {
-                    let finest = if missing == T::one() { self.level } else { self.level.saturating_sub(1) };
-                    changes[n - first] = self.change(self.at.position(n), finest);
+                    changes[n - first] = self.change(self.at.position(n));
                 }
             }
             let batch = first - self.range.start..batch.end - self.range.start;
@@ -140,26 +144,30 @@ impl<T: Real> Kernel for Kick<'_, T> {
 }
 
 impl<T: Real> Kick<'_, T> {
-    /// The change of velocity of one particle on the finest level, of those up to `finest`, that has all cells.
+    /// The change of velocity of one particle on the finest level, up to the one in hand, that has its cells.
     #[inline(never)]
-    fn change(&mut self, position: [u32; 3], finest: usize) -> [T; 4] {
+    fn change(&mut self, position: [u32; 3]) -> [T; 4] {
         let on_level = |level: usize| {
             let neighbours = self.others[level].of(group_at(position, self.locator.cells(level)));
-            let [x, y, z] = gradient(neighbours, position, self.potential, level + 1 == self.level)?;
+            let [x, y, z] = gradient(neighbours, position, self.potential, level, self.level)?;
             let factor = T::from_f64(self.factor * 0.5f64.powi((self.level - level) as i32));
             Some([factor * x, factor * y, factor * z, T::zero()])
         };
-        (0..=finest).rev().find_map(on_level).expect("the root is complete")
+        (0..=self.level).rev().find_map(on_level).expect("the root is complete")
     }
 }
 
-/// φ₊ − φ₋ along x, y, z in a tile's cells, and ∞ where one of the six neighbours is missing, else 0: a weight of 0 times ∞
-/// is not 0 either.
+/// The weighted differences of the potential along x, y, z in a tile's cells, and ∞ where one of the cells that they take is
+/// missing, else 0: a weight of 0 times ∞ is not 0 either.
 #[derive(Default)]
 struct Differences<T> {
     /// `[z, y, x]` of a tile
     values: Vec<[T; 4]>,
-    /// `[z, y, x]` of a tile with one cell around it.
+    /// Differences of first cells alone, for particles in refined patches, if there are such.
+    of_first: Vec<[T; 4]>,
+    /// Which patches are refined: bits of the tile's and those around, `[z, y, x]` from one before the group.
+    refined: u64,
+    /// `[z, y, x]` of a tile with two cells around it.
     potential: Vec<T>,
     /// ∞ in cells that are missing, else 0, the same shape; empty if the tile has all.
     missing: Vec<T>,
@@ -168,45 +176,88 @@ struct Differences<T> {
 impl<T: Real> Differences<T> {
     /// Finds those of a group.
     #[inline(always)]
-    fn find(&mut self, mut neighbours: Neighbours<'_>, potential: Potential<'_, T>) {
-        self.values.resize(TILE_CELLS, [T::zero(); 4]);
+    fn find(&mut self, mut neighbours: Neighbours<'_>, pool: &[T], weights: [T; 2]) {
+        let patches = if weights[1] == T::zero() { 0..0 } else { 0..PATCHES.pow(3) };
+        self.refined = patches.fold(0, |refined, n| {
+            let patch = [n % PATCHES, n / PATCHES % PATCHES, n / PATCHES.pow(2)];
+            let first = patch.map(|n| n as i32 * PATCH as i32 - PATCH as i32);
+            refined | u64::from(neighbours.is_refined(first)) << n
+        });
         self.potential.resize(WIDE * WIDE * WIDE, T::zero());
         self.missing.clear();
         for (row, to) in self.potential.chunks_exact_mut(WIDE).enumerate() {
-            let [y, z] = [row % WIDE, row / WIDE].map(|at| at as i32 - 2);
-            for (x, width) in [(-2, 2), (0, GROUP), (GROUP as i32, 2)] {
+            let [y, z] = [row % WIDE, row / WIDE].map(|at| at as i32 - BESIDE as i32);
+            for (x, width) in [(-(BESIDE as i32), BESIDE), (0, GROUP), (GROUP as i32, BESIDE)] {
                 let (slot, offset) = neighbours.find([x, y, z]);
-                let x = (x + 2) as usize;
+                let x = (x + BESIDE as i32) as usize;
                 if slot == NONE {
                     self.missing.resize(WIDE * WIDE * WIDE, T::zero());
                     self.missing[row * WIDE + x..][..width].fill(T::infinity());
                 } else {
                     let first = slot as usize * GROUP_CELLS + offset;
-                    to[x..x + width].copy_from_slice(&potential.pool[first..first + width]);
+                    to[x..x + width].copy_from_slice(&pool[first..first + width]);
                 }
             }
         }
-        for (row, values) in self.values.chunks_exact_mut(TILE).enumerate() {
-            let first = ((row / TILE + 1) * WIDE + row % TILE + 1) * WIDE + 1;
-            let [x, y, z] = pairs(&self.potential, first);
-            for n in 0..TILE {
-                values[n] = [x.1[n] - x.0[n], y.1[n] - y.0[n], z.1[n] - z.0[n], T::zero()];
-            }
-            if !self.missing.is_empty() {
-                let [x, y, z] = pairs(&self.missing, first);
+        let Self { values, of_first, potential, missing, refined, .. } = self;
+        weighted(potential, missing, weights, values);
+        if *refined != 0 {
+            weighted(potential, missing, [T::one(), T::zero()], of_first);
+        }
+    }
+
+    /// Differences for a particle whose cloud begins at a place of the tile.
+    ///
+    /// * `is_upper`: whether it is in the upper one of its cells, along each axis
+    #[inline(always)]
+    fn of(&self, place: usize, is_upper: impl Fn(usize) -> bool) -> &[[T; 4]] {
+        if self.refined == 0 {
+            return &self.values;
+        }
+        // the tile begins one cell before the group, and bits one patch before it
+        let patch = |axis: usize, lower: usize| (lower + usize::from(is_upper(axis))).div_ceil(PATCH);
+        let [x, y, z] = [patch(0, place % TILE), patch(1, place / TILE % TILE), patch(2, place / TILE / TILE)];
+        match self.refined >> ((z * PATCHES + y) * PATCHES + x) & 1 {
+            1 => &self.of_first,
+            _ => &self.values,
+        }
+    }
+}
+
+/// The differences in a tile's cells with these weights, from the potential around it: see [`Differences`].
+#[inline(always)]
+fn weighted<T: Real>(potential: &[T], missing: &[T], [first_weight, second_weight]: [T; 2], to: &mut Vec<[T; 4]>) {
+    to.resize(TILE_CELLS, [T::zero(); 4]);
+    // without a weight of second cells first ones take their place, since those may have any bits
+    let distances = if second_weight == T::zero() { 1..2 } else { 1..3 };
+    for (row, values) in to.chunks_exact_mut(TILE).enumerate() {
+        let at = ((row / TILE + 2) * WIDE + row % TILE + 2) * WIDE + 2;
+        let [first, second] = [1, distances.end - 1].map(|distance| pairs(potential, at, distance));
+        for n in 0..TILE {
+            let along = |axis: usize| {
+                let [first, second] = [first[axis], second[axis]].map(|(before, behind)| behind[n] - before[n]);
+                first_weight * first - second_weight * second
+            };
+            values[n] = [along(0), along(1), along(2), T::zero()];
+        }
+        if !missing.is_empty() {
+            for pair in distances.clone().flat_map(|distance| pairs(missing, at, distance)) {
                 for n in 0..TILE {
-                    values[n][3] = x.0[n] + x.1[n] + y.0[n] + y.1[n] + z.0[n] + z.1[n];
+                    values[n][3] += pair.0[n] + pair.1[n];
                 }
             }
         }
     }
 }
 
-/// A row of a tile's cells before and behind those from `first` on, along x, y, z.
+/// Rows of cells before and behind a tile's.
+type Pair<'a, T> = (&'a [T; TILE], &'a [T; TILE]);
+
+/// The cells so far before and behind those of a tile's row, which begins at `first`, along x, y, z.
 #[inline(always)]
-fn pairs<T>(wide: &[T], first: usize) -> [(&[T; TILE], &[T; TILE]); 3] {
+fn pairs<T>(wide: &[T], first: usize, distance: usize) -> [Pair<'_, T>; 3] {
     let row = |first: usize| wide[first..].first_chunk().expect("cells around a tile");
-    [1, WIDE, WIDE * WIDE].map(|step| (row(first - step), row(first + step)))
+    [1, WIDE, WIDE * WIDE].map(|step| (row(first - distance * step), row(first + distance * step)))
 }
 
 /// The weights of clouds in their cells, `[z, y, x]` of the cell, as parts of one.
@@ -242,49 +293,69 @@ fn weights_of<T: Real>(upper: u32) -> [T; 2] {
     [part((1 << WEIGHT_BITS) - upper), part(upper)]
 }
 
-/// Σ w (φ₊ − φ₋) along x, y, z at a position; none where cells are missing.
+/// The mean over a cloud's cells of the weighted differences of the potential along x, y, z, on one level; none where first cells
+/// are missing.
+///
+/// * `of`: the level of the particles
 #[inline(always)]
 fn gradient<T: Real>(
     neighbours: &mut Neighbours<'_>,
     position: [u32; 3],
     potential: Potential<'_, T>,
-    is_coarser: bool,
+    level: usize,
+    of: usize,
 ) -> Option<[T; 3]> {
     let cells = neighbours.cells();
     let clouds: [Cloud; 3] = std::array::from_fn(|axis| Cloud::new(position[axis], cells[axis]));
     let lower = clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32 + cloud.lower);
-    // the cells of the cloud with one more on each side, less the edges
-    let mut values = [[[T::zero(); 4]; 4]; 4];
-    let within = lower.iter().all(|&x| (1..GROUP as i32 - 2).contains(&x));
-    let inner = |n: usize| n == 1 || n == 2;
+    // the cells of the cloud with two more on each side
+    let mut values = [[[T::zero(); 6]; 6]; 6];
+    let is_refined = neighbours.is_refined(clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32));
+    let with_second = if is_refined { [T::one(), T::zero()] } else { cell_weights(level) };
+    let mut has_second = [with_second[1] != T::zero(); 3];
+    let within = lower.iter().all(|&x| (2..GROUP as i32 - 3).contains(&x));
+    let in_cloud = |n: usize| n == 2 || n == 3;
     let (own, first) = neighbours.find(lower);
-    for k in 0..4 {
-        for j in 0..4 {
-            for i in 0..4 {
-                if usize::from(inner(i)) + usize::from(inner(j)) + usize::from(inner(k)) < 2 {
+    for k in 0..6 {
+        for j in 0..6 {
+            for i in 0..6 {
+                if usize::from(in_cloud(i)) + usize::from(in_cloud(j)) + usize::from(in_cloud(k)) < 2 {
+                    continue;
+                }
+                let at = [i, j, k];
+                let second = at.iter().position(|&n| n == 0 || n == 5);
+                if second.is_some() && with_second[1] == T::zero() {
                     continue;
                 }
                 let (slot, offset) = if within {
-                    (own, first + cell(i, j, k) - cell(1, 1, 1))
+                    (own, first + cell(i, j, k) - cell(2, 2, 2))
                 } else {
-                    neighbours.find([lower[0] + i as i32 - 1, lower[1] + j as i32 - 1, lower[2] + k as i32 - 1])
+                    neighbours.find([0, 1, 2].map(|axis| lower[axis] + at[axis] as i32 - 2))
                 };
-                if slot == NONE {
-                    return None;
+                match second {
+                    _ if slot != NONE => values[k][j][i] = potential.at(slot, offset, level + 1 == of),
+                    Some(axis) => has_second[axis] = false,
+                    None => return None,
                 }
-                values[k][j][i] = potential.at(slot, offset, is_coarser);
             }
         }
     }
     let weights: [[T; 2]; 3] = clouds.map(|cloud| weights_of(cloud.weights[1]));
+    let [x, y, z] = has_second.map(|has| if has { with_second } else { [T::one(), T::zero()] });
     let mut g = [T::zero(); 3];
-    for k in 0..2 {
-        for j in 0..2 {
-            for i in 0..2 {
-                let w = weights[0][i] * weights[1][j] * weights[2][k];
-                g[0] += w * (values[k + 1][j + 1][i + 2] - values[k + 1][j + 1][i]);
-                g[1] += w * (values[k + 1][j + 2][i + 1] - values[k + 1][j][i + 1]);
-                g[2] += w * (values[k + 2][j + 1][i + 1] - values[k][j + 1][i + 1]);
+    for k in 2..4 {
+        for j in 2..4 {
+            for i in 2..4 {
+                let w = weights[0][i - 2] * weights[1][j - 2] * weights[2][k - 2];
+                let along = |[first, second]: [T; 2], [x, y, z]: [usize; 3]| {
+                    let first_difference = values[k + z][j + y][i + x] - values[k - z][j - y][i - x];
+                    let second_difference =
+                        values[k + 2 * z][j + 2 * y][i + 2 * x] - values[k - 2 * z][j - 2 * y][i - 2 * x];
+                    first * first_difference - second * second_difference
+                };
+                g[0] += w * along(x, [1, 0, 0]);
+                g[1] += w * along(y, [0, 1, 0]);
+                g[2] += w * along(z, [0, 0, 1]);
             }
         }
     }

@@ -1,7 +1,8 @@
 //! A group and those around it: for particles that are few in their group.
 
-use crate::layout::{DIRECTIONS, GROUP, OCTANTS, cell};
+use crate::layout::{DIRECTIONS, GROUP, OCTANTS, PATCH, cell};
 use crate::level::group_locator::GroupLocator;
+use crate::level::level_topology::NONE;
 
 /// The slots of the groups around and including one, looked up when they are first asked for.
 pub(super) struct Neighbours<'a> {
@@ -27,6 +28,13 @@ impl<'a> Neighbours<'a> {
         let slot = self.slot(at.map(|x| x.div_euclid(GROUP as i32)));
         let [i, j, k] = at.map(|x| x.rem_euclid(GROUP as i32) as usize);
         (slot, cell(i, j, k))
+    }
+
+    /// Whether the patch of a cell, which is counted as in [`Self::find`], is refined.
+    pub(super) fn is_refined(&mut self, at: [i32; 3]) -> bool {
+        let slot = self.slot(at.map(|x| x.div_euclid(GROUP as i32)));
+        let octant = (0..3).fold(0, |octant, axis| octant | ((at[axis] as usize / PATCH) & 1) << axis);
+        slot != NONE && self.locator.children[slot as usize * OCTANTS + octant] != NONE
     }
 
     /// The slot of the group that is so many groups further, each −1, 0 or 1.
