@@ -11,9 +11,8 @@ comove_cmake_is_new_enough() {
 }
 comove_cmake_is_new_enough || true
 
-# What is checked and tested: all crates, with MPI, and with CUDA where COMOVE_CUDA is set.
-# Of the examples only those that tests run are built, because their code is
-# long to build; clippy checks the others.
+# What is checked and tested: all crates, with MPI, and with CUDA where COMOVE_CUDA is set. Of the examples only those that
+# tests run are built, because their code is long to build; clippy checks the others.
 comove_all=(--workspace --features "comove/mpi,comove-sim/mpi${COMOVE_CUDA:+,comove/cuda,comove-sim/cuda,comove-kernels/cuda}")
 comove_tests=("${comove_all[@]}" --lib --bins --tests)
 comove_examples=("${comove_all[@]}" --example mpi_check --example snapshot_samples)

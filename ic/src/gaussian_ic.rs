@@ -78,7 +78,7 @@ pub struct GaussianIc {
     pub inverted: bool,
     /// Order of Lagrangian perturbation theory for particles, and for the gas's velocity beside them: 1, 2 or 3. Gas alone has
     /// linear velocities.
-    #[serde(default = "second", skip_serializing_if = "is_second")]
+    #[serde(default = "default_order", skip_serializing_if = "is_default_order")]
     pub lpt_order: u8,
     /// Whether there is gas; dark matter alone has all of omega_m.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
@@ -105,13 +105,15 @@ fn yes() -> bool {
     true
 }
 
-/// Order unless stated otherwise.
-fn second() -> u8 {
-    2
+/// [`GaussianIc::lpt_order`] unless stated otherwise.
+pub const DEFAULT_LPT_ORDER: u8 = 2;
+
+fn default_order() -> u8 {
+    DEFAULT_LPT_ORDER
 }
 
-fn is_second(order: &u8) -> bool {
-    *order == second()
+fn is_default_order(order: &u8) -> bool {
+    *order == DEFAULT_LPT_ORDER
 }
 
 impl GaussianIc {

@@ -56,7 +56,8 @@ const VARIANCE: Range<f64> = 0.5..2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Layout {
     cells: [usize; 3],
-    /// Whether planes are Fortran records, along z with x fastest; else they are along x with z fastest.
+    /// Whether the numbers are in Fortran records, one for each z with x fastest. Otherwise there is a plane for each x, with z
+    /// fastest.
     has_records: bool,
     is_big_endian: bool,
     /// Bytes of a number.

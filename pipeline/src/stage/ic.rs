@@ -13,6 +13,7 @@ use crate::error::PipelineError;
 use crate::processes::isolated_read;
 use crate::processes::task::{IcTask, Task};
 use comove_ic::format::{comove_ic as mesh_file, files};
+use comove_ic::gaussian_ic::DEFAULT_LPT_ORDER;
 use comove_ic::{
     Audit, Contents, Finding, GaussianIc, LengthUnit, LoadFormat, LoadIc, NoiseFile, NoiseSign, PowerSource,
     SpeciesTransfer, Zoom,
@@ -60,7 +61,8 @@ const THIRD_ORDER_MEMORY: f64 = 60.0;
 /// field at a time. Measured as peak memory at 256³ cells, the program itself included: 53.
 const ZOOM_BYTES_PER_CELL: f64 = 55.0;
 
-/// The same of third order beyond those of second. Measured with 128³ cells, the program itself included: 201 in all.
+/// Bytes that third order takes for each cell of a zoom's finest mesh beyond those of second order. Measured with 128³ cells, the
+/// program itself included: 201 in all.
 const ZOOM_THIRD_ORDER: f64 = 150.0;
 
 /// Bytes that making a zoom takes, of all processes together.
@@ -194,7 +196,7 @@ impl Stage for InitialCondition {
                     format!(", lattices of {} to {} in a zoom", shown(ic.cells), shown(zoom.finest(ic.cells)))
                 });
                 let order = match ic.lpt_order {
-                    2 => String::new(),
+                    DEFAULT_LPT_ORDER => String::new(),
                     order => format!(", {order}LPT"),
                 };
                 let source = ic
@@ -451,9 +453,15 @@ fn neutral() -> f64 {
 }
 
 impl GaussianOptions {
+    /// Order of perturbation theory.
+    pub(crate) fn order(&self) -> u8 {
+        self.lpt_order.unwrap_or(DEFAULT_LPT_ORDER)
+    }
+
     /// The initial condition, and its root.
     pub(crate) fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
         let Extents(root) = self.root.unwrap_or(self.cells);
+        let lpt_order = self.order();
         let ic = GaussianIc {
             cosmology,
             box_mpc_h: self.box_mpc_h,
@@ -464,7 +472,7 @@ impl GaussianOptions {
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
             inverted: self.inverted,
-            lpt_order: self.lpt_order.unwrap_or(2),
+            lpt_order,
             gas: self.gas,
             dark_matter: self.dark_matter,
             species_transfer: self.species_transfer,

@@ -193,8 +193,7 @@ fn leaves(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether `rows` describe a member, or what it is part of as a whole: a closure's value, a choice with a value. A map may be
-/// null.
+/// Whether `rows` describe a member or a whole that contains it, such as a closure's value. A map may be null.
 fn is_described(path: &str, rows: &[&str]) -> bool {
     if let Some(path) = path.strip_suffix('?') {
         return is_described(path, rows) || is_described(&format!("{path}.*"), rows);

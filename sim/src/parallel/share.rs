@@ -90,6 +90,10 @@ impl Share {
         }
     }
 
+    fn relations_of(&self, own: &Octree, level: usize) -> Relations {
+        Relations::of(own, &self.known, level, self.deposits.is_some())
+    }
+
     /// The ghosts that own groups of the levels from `first` on need, by level from there on. What is found out about these
     /// levels is kept for [`Share::link`].
     pub fn wanted_ghosts(&mut self, own: &Octree, first: usize) -> Vec<Vec<Key>> {
@@ -100,9 +104,7 @@ impl Share {
         self.relations.clear();
         // one call for all levels: each that comes from outside of the pool waits for threads to wake
         let levels = first.saturating_sub(1)..own.level_count();
-        let has_particles = self.deposits.is_some();
-        let of = |n| (n, Relations::of(own, &self.known, n, has_particles));
-        let of_levels: Vec<_> = levels.into_par_iter().map(of).collect();
+        let of_levels: Vec<_> = levels.into_par_iter().map(|n| (n, self.relations_of(own, n))).collect();
         for (level, relations) in of_levels {
             wanted[level].extend(relations.ghosts());
             if let Some(finer) = wanted.get_mut(level + 1) {
@@ -209,8 +211,7 @@ impl Share {
         // found out already, or of a tree that ranks have come back to
         let mut found = std::mem::take(&mut self.relations);
         if found.is_empty() {
-            let of = |level| Relations::of(own, &self.known, level, self.deposits.is_some());
-            found = (first..own.level_count()).map(of).collect();
+            found = (first..own.level_count()).map(|level| self.relations_of(own, level)).collect();
         }
         assert_eq!(found.len(), own.level_count() - first, "relations of the levels from {first} on");
         let of_level = |(n, relations): (usize, Relations)| {

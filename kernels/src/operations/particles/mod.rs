@@ -221,9 +221,9 @@ pub fn matter_density<T: Real>(
     }
 }
 
-/// The weight b of second cells in the gradient that particles of refined levels feel: with 1/2 it makes up, for long waves and to
-/// the fourth order, for what clouds, differences and the 7-point Laplacian lose. In comoving runs
-/// the root's Green's function makes up for it there (`root_poisson/periodic_green.rs`). The twin of `particles.cu`.
+/// Weight b of second cells in the gradient that particles of refined levels feel. With 1/2 it makes up, for long waves and to the
+/// fourth order, for what clouds, differences and the 7-point Laplacian lose. On the root of comoving runs the Green's function
+/// does (`root_poisson/periodic_green.rs`). The twin of `particles.cu`.
 const SECOND_CELLS: f64 = 0.5;
 
 /// Weights of the differences of first and of second cells on a level.

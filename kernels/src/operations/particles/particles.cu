@@ -66,7 +66,7 @@ template <int N> struct Around : Neighbourhood {
         own = locator.slot(level, group);
     }
 
-    /// Whether the patch of its group that holds the particle is refined.
+    /// Whether the patch that contains the particle is refined.
     __device__ bool is_refined(const uint32_t (&position)[3]) const {
         uint32_t octant = 0;
 #pragma unroll

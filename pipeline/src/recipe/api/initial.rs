@@ -94,7 +94,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 shared.warn("ic_gaussian", place, warning);
             }
             let zoom = options.zoom.map(|zoom| zoom.finest(options.cells.0));
-            let order = options.lpt_order.unwrap_or(2);
+            let order = options.order();
             let (ic, root) = options.build(cosmology);
             let made = handle("ic_gaussian", ic, root)?;
             if let (Some(finest), Initial::Mesh { facts, .. }) = (zoom, &made) {

@@ -59,7 +59,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// The cell, of so many along an axis, that a coordinate is in.
+/// Cell that contains a coordinate, on an axis of `cells` cells.
 #[inline(always)]
 pub(super) fn cell_at(x: u32, cells: u32) -> u32 {
     ((u64::from(x) * u64::from(cells)) >> 32) as u32
@@ -68,7 +68,7 @@ pub(super) fn cell_at(x: u32, cells: u32) -> u32 {
 /// The group of a level of so many cells that a position is in.
 #[inline(always)]
 pub(super) fn group_at(position: [u32; 3], cells: [u32; 3]) -> [u32; 3] {
-    [0, 1, 2].map(|axis| ((u64::from(position[axis]) * u64::from(cells[axis])) >> 36) as u32)
+    [0, 1, 2].map(|axis| cell_at(position[axis], cells[axis]) / GROUP as u32)
 }
 
 /// The clouds of a batch along each axis.

@@ -312,7 +312,7 @@ fn gradient<T: Real>(
     let mut values = [[[T::zero(); 6]; 6]; 6];
     let is_refined = neighbours.is_refined(clouds.map(|cloud| (cloud.cell % GROUP as u32) as i32));
     let with_second = if is_refined { [T::one(), T::zero()] } else { cell_weights(level) };
-    let mut has_second = [with_second[1] != T::zero(); 3];
+    let mut has_second = [true; 3];
     let within = lower.iter().all(|&x| (2..GROUP as i32 - 3).contains(&x));
     let in_cloud = |n: usize| n == 2 || n == 3;
     let (own, first) = neighbours.find(lower);

@@ -30,7 +30,7 @@ impl<'a> Neighbours<'a> {
         (slot, cell(i, j, k))
     }
 
-    /// Whether the patch of a cell, which is counted as in [`Self::find`], is refined.
+    /// Whether the patch that contains a cell is refined; cells are counted as in [`Self::find`].
     pub(super) fn is_refined(&mut self, at: [i32; 3]) -> bool {
         let slot = self.slot(at.map(|x| x.div_euclid(GROUP as i32)));
         let octant = (0..3).fold(0, |octant, axis| octant | ((at[axis] as usize / PATCH) & 1) << axis);
