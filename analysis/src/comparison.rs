@@ -82,7 +82,7 @@ pub struct Point {
     pub values: Values,
     /// What the solution says there.
     pub exact: Option<Values>,
-    /// Standard deviation by volume in a shell; 0 for a cell.
+    /// Standard deviation by volume in a shell, from the straight line in radius that fits it best; 0 for a cell.
     pub scatter: Values,
 }
 
@@ -109,6 +109,10 @@ pub struct Comparison {
     pub path: Path,
     /// Along the path.
     pub points: Vec<Point>,
+    /// With shells, how far a front has come along axes, diagonals of faces, and diagonals of the box: the mean radius, code
+    /// length, at which the density along such rays is last halfway from its largest value to that at their ends.
+    #[serde(default)]
+    pub front: Option<[f64; 3]>,
     /// The solution on a finer grid of positions, for a curve.
     pub curve: Vec<(f64, Values)>,
 }
@@ -127,9 +131,9 @@ pub fn compare(snapshot: &Snapshot, path: Path, exact: Exact<'_>) -> Result<Comp
     let finest_width = snapshot.cell_width(snapshot.state.tree.level_count() - 1);
     let view = View { snapshot, gas: Gas::new(snapshot), path, exact, finest_width };
     view.check()?;
-    let points = match path {
-        Path::Shells { center, radius } => view.shells(center, radius),
-        _ => view.cells(),
+    let (points, front) = match path {
+        Path::Shells { center, radius } => (view.shells(center, radius), Some(view.front(center, radius))),
+        _ => (view.cells(), None),
     };
     let row = RefinementRow::new(snapshot);
     let header = &snapshot.header;
@@ -144,6 +148,7 @@ pub fn compare(snapshot: &Snapshot, path: Path, exact: Exact<'_>) -> Result<Comp
         levels: row.levels,
         path,
         points,
+        front,
         curve: view.curve(),
     })
 }
@@ -228,11 +233,45 @@ impl View<'_> {
         let mut shells = vec![Shell::default(); count];
         visit_sphere(self.snapshot, center, radius, |cell, offset| {
             let distance = norm(offset);
-            if let Some(shell) = shells.get_mut((distance / self.finest_width) as usize) {
-                shell.add(cell, distance, self.values(cell), self.solution(cell.position));
+            let n = (distance / self.finest_width) as usize;
+            if let Some(shell) = shells.get_mut(n) {
+                let away = distance - (n as f64 + 0.5) * self.finest_width;
+                shell.add(cell, [distance, away], self.values(cell), self.solution(cell.position));
             }
         });
         shells.iter().filter(|shell| shell.volume > 0.0).map(Shell::point).collect()
+    }
+
+    /// See [`Comparison::front`].
+    fn front(&self, center: [f64; 3], radius: f64) -> [f64; 3] {
+        let (mut sums, mut rays) = ([0.0; 3], [0.0; 3]);
+        for d in (0..27).filter(|&d| d != 13) {
+            let step = [d % 3, d / 3 % 3, d / 9].map(|c| f64::from(c) - 1.0);
+            let kind = step.iter().filter(|c| **c != 0.0).count() - 1;
+            sums[kind] += self.front_along(center, step.map(|c| c / norm(step)), radius);
+            rays[kind] += 1.0;
+        }
+        std::array::from_fn(|kind| sums[kind] / rays[kind])
+    }
+
+    /// Along one ray, between the cells that it meets.
+    fn front_along(&self, center: [f64; 3], along: [f64; 3], radius: f64) -> f64 {
+        let steps = (2.0 * radius / self.finest_width) as usize;
+        let lengths = self.snapshot.box_lengths();
+        let met = (0..steps).map(|n| {
+            let way = (n as f64 + 0.5) / steps as f64 * radius;
+            let at = std::array::from_fn(|a| (center[a] + way * along[a]).rem_euclid(lengths[a]));
+            let cell = leaf_at(self.snapshot, at);
+            let offset = separation(self.snapshot, center, cell.position);
+            ((0..3).map(|a| offset[a] * along[a]).sum::<f64>(), cell.fluid[DENSITY])
+        });
+        let mut cells: Vec<(f64, f64)> = met.collect();
+        cells.dedup_by_key(|(position, _)| *position);
+        let Some(&(end, outside)) = cells.last() else { return 0.0 };
+        let half = 0.5 * (outside + cells.iter().map(|cell| cell.1).fold(outside, f64::max));
+        let Some(last) = cells.iter().rposition(|cell| cell.1 > half) else { return end };
+        let [(x, inner), (next, outer)] = [cells[last], cells[last + 1]];
+        x + (next - x) * (inner - half) / (inner - outer)
     }
 
     fn curve(&self) -> Vec<(f64, Values)> {
@@ -325,31 +364,56 @@ struct Shell {
     level: f64,
     values: Values,
     squares: Values,
+    /// Of radii from the shell's middle: sum, squares, products with the values.
+    away: f64,
+    away_squares: f64,
+    products: Values,
     exact: Option<Values>,
 }
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { volume: 0.0, radius: 0.0, level: 0.0, values: [0.0; 3], squares: [0.0; 3], exact: Some([0.0; 3]) }
+        let none = [0.0; 3];
+        Self {
+            volume: 0.0,
+            radius: 0.0,
+            level: 0.0,
+            values: none,
+            squares: none,
+            away: 0.0,
+            away_squares: 0.0,
+            products: none,
+            exact: Some(none),
+        }
     }
 }
 
 impl Shell {
-    fn add(&mut self, cell: &LeafCell, distance: f64, values: Values, exact: Option<Values>) {
+    /// * `away`: from the shell's middle
+    fn add(&mut self, cell: &LeafCell, [distance, away]: [f64; 2], values: Values, exact: Option<Values>) {
         let volume = cell.volume();
+        self.away += volume * away;
+        self.away_squares += volume * away * away;
         self.volume += volume;
         self.radius += volume * distance;
         self.level += volume * cell.level as f64;
         for (q, value) in values.into_iter().enumerate() {
             self.values[q] += volume * value;
             self.squares[q] += volume * value * value;
+            self.products[q] += volume * value * away;
         }
         self.exact = self.exact.zip(exact).map(|(sum, exact)| std::array::from_fn(|q| sum[q] + volume * exact[q]));
     }
 
     fn point(&self) -> Point {
         let values = self.values.map(|sum| sum / self.volume);
-        let variance = |q: usize| (self.squares[q] / self.volume - values[q] * values[q]).max(0.0);
+        let away = self.away / self.volume;
+        let spread = self.away_squares / self.volume - away * away;
+        let explained = |q: usize| {
+            let covariance = self.products[q] / self.volume - values[q] * away;
+            if spread > 0.0 { covariance * covariance / spread } else { 0.0 }
+        };
+        let variance = |q: usize| (self.squares[q] / self.volume - values[q] * values[q] - explained(q)).max(0.0);
         Point {
             position: self.radius / self.volume,
             level: self.level / self.volume,
@@ -450,7 +514,7 @@ mod tests {
     }
 
     /// Shells hold every cell within the radius once: their volumes add up to that of the sphere, and a density that
-    /// depends on the radius alone scatters in proportion to its slope.
+    /// depends on the radius alone does not scatter about its slope.
     #[test]
     fn shells_are_means_by_volume() {
         let center = [0.5; 3];
@@ -460,11 +524,33 @@ mod tests {
         assert!(comparison.on_path.unwrap().density.max < 1e-13);
         for point in &comparison.points {
             assert!((point.values[0] - 1.0 - point.position).abs() < 1e-12);
-            // uniform in a shell of width h: a scatter of at most h/√12, less on a mesh
-            assert!(point.scatter[0] < 0.5 / 32.0, "{point:?}");
+            // the root of a difference of squares
+            assert!(point.scatter[0] < 1e-6, "{point:?}");
         }
         assert!(comparison.points.len() > 10);
         assert!(compare(&snapshot, Path::Shells { center, radius: 0.0 }, &exact).is_err());
+    }
+
+    /// An ellipsoid twice as dense as what is around it: half-axes 0.3, 0.24 and 0.27.
+    #[test]
+    fn fronts_along_axes_and_diagonals() {
+        let squares = |x: [f64; 3]| [0, 1, 2].map(|a| ((x[a] - 0.5) / [0.3, 0.24, 0.27][a]).powi(2));
+        let inside = move |x| f64::from(u8::from(squares(x).iter().sum::<f64>() < 1.0));
+        let snapshot = Fixture::new(move |x| gas(1.0 + inside(x), [0.0; 3], 1.0)).build();
+        let path = Path::Shells { center: [0.5; 3], radius: 0.4 };
+        let front = compare(&snapshot, path, &|_| None).unwrap().front.unwrap();
+        let inverse = [0.3, 0.24, 0.27].map(|axis: f64| axis.powi(-2));
+        let of_pair = |[a, b]: [usize; 2]| (2.0 / (inverse[a] + inverse[b])).sqrt();
+        let expected = [
+            0.27,
+            [[0, 1], [1, 2], [2, 0]].map(of_pair).iter().sum::<f64>() / 3.0,
+            (3.0 / inverse.iter().sum::<f64>()).sqrt(),
+        ];
+        for (found, expected) in front.into_iter().zip(expected) {
+            assert!((found - expected).abs() < 0.5 / 32.0, "{front:?} {expected}");
+        }
+        let line = Path::Line { axis: 0, through: [0.0, 0.51, 0.51] };
+        assert!(compare(&snapshot, line, &|_| None).unwrap().front.is_none());
     }
 
     fn separation_plain(x: [f64; 3], y: [f64; 3]) -> [f64; 3] {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// Energy released in the eight central finest cells of a gas at rest.
+/// Energy released in a small ball of a gas at rest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sedov {
@@ -28,12 +28,57 @@ pub struct Sedov {
     pub gamma: f64,
     /// Energy released, E_0.
     pub energy: f64,
+    /// Radius of the ball that it fills, finest cells.
+    pub radius: f64,
     /// Internal energy density of the gas around, E_1.
     pub background: f64,
     /// End of the run; by default 2000 in a box of 2048 and as its length to the power 5/2.
     pub end: Option<f64>,
     #[serde(skip)]
     wave: OnceLock<BlastWave>,
+    #[serde(skip)]
+    ball: OnceLock<Ball>,
+}
+
+/// The part of the energy in each finest cell of a cube around the explosion, x fastest.
+#[derive(Clone, Debug)]
+struct Ball {
+    /// Cells from the centre to a side of the cube.
+    half: usize,
+    parts: Vec<f64>,
+}
+
+/// Points along each axis of a cell at which a ball is asked whether it contains them.
+const POINTS: usize = 16;
+
+impl Ball {
+    /// A cell has the part of the energy that it has of the points inside the ball.
+    fn new(radius: f64) -> Self {
+        let half = radius.ceil() as usize;
+        let middles: Vec<f64> = (0..POINTS).map(|n| (n as f64 + 0.5) / POINTS as f64).collect();
+        let squares = |cell: usize| middles.iter().map(move |x| (cell as f64 - half as f64 + x).powi(2));
+        let points = |[i, j, k]: [usize; 3]| {
+            let row = |z2: f64, y2: f64| squares(i).filter(move |x2| x2 + y2 + z2 < radius * radius).count();
+            squares(k).map(|z2| squares(j).map(|y2| row(z2, y2)).sum::<usize>()).sum::<usize>()
+        };
+        let side = 2 * half;
+        let inside: Vec<usize> =
+            (0..side.pow(3)).map(|c| points([c % side, c / side % side, c / side.pow(2)])).collect();
+        let all = inside.iter().sum::<usize>() as f64;
+        Self { half, parts: inside.iter().map(|&points| points as f64 / all).collect() }
+    }
+
+    /// The part of the energy in a cell of width `h` at `offset` from the explosion.
+    fn part(&self, offset: [f64; 3], h: f64) -> f64 {
+        let side = 2 * self.half;
+        let cells = offset.map(|x| {
+            let place = |x: f64| (x + self.half as f64).round().clamp(0.0, side as f64) as usize;
+            place(x - 0.5 * h)..place(x + 0.5 * h)
+        });
+        let [x, y, z] = cells;
+        let row = |j: usize, k: usize| self.parts[(k * side + j) * side..][x.clone()].iter().sum::<f64>();
+        z.map(|k| y.clone().map(|j| row(j, k)).sum::<f64>()).sum()
+    }
 }
 
 impl Default for Sedov {
@@ -44,9 +89,11 @@ impl Default for Sedov {
             precision: Precision::Single,
             gamma: 5.0 / 3.0,
             energy: 8e5,
+            radius: 3.5,
             background: 1e-5,
             end: None,
             wave: OnceLock::new(),
+            ball: OnceLock::new(),
         }
     }
 }
@@ -104,11 +151,10 @@ impl Problem for Sedov {
         Setup { box_length, root: [self.root; 3], cosmology: None, start: 0.0, end: self.end(), parameters }
     }
 
-    /// The energy fills the cube of two finest cells a side at the centre; coarser cells hold means.
+    /// The energy fills a ball, of which finest cells have fractions; coarser cells hold means.
     fn initial(&self, x: [f64; 3], h: f64) -> Gas {
-        let overlap = self.offset(x).map(|x| ((x + 0.5 * h).min(1.0) - (x - 0.5 * h).max(-1.0)).max(0.0));
-        let fraction: f64 = overlap.iter().map(|length| length / h).product();
-        self.gas(self.background + self.energy / 8.0 * fraction)
+        let ball = self.ball.get_or_init(|| Ball::new(self.radius));
+        self.gas(self.background + self.energy * ball.part(self.offset(x), h) / h.powi(3))
     }
 
     fn exact(&self, x: [f64; 3], t: f64) -> Option<Gas> {
@@ -136,6 +182,8 @@ impl Problem for Sedov {
         let gamma = self.gamma > 1.0 && self.gamma < 2.0;
         require("gamma", self.gamma, gamma, "must lie between 1 and 2")?;
         require("energy", self.energy, self.energy > 0.0, "must be positive")?;
+        let radius = self.radius > 0.0 && self.radius <= 0.25 * self.box_length().min(64.0);
+        require("radius", self.radius, radius, "must be positive, and at most 16 cells and a quarter of the box")?;
         require("background", self.background, self.background > 0.0, "must be positive")
     }
 }
@@ -156,26 +204,28 @@ mod tests {
         assert!((fraction * 2048.0 / paper.shock_radius(2000.0) - 1.0).abs() < 1e-12);
     }
 
-    /// The same energy on every level: in eight cells.
+    /// The same energy on every level, within the ball and as even as it.
     #[test]
     fn coarse_cells_hold_means() {
         let sedov = Sedov { root: 16, levels: 3, ..Sedov::default() };
-        for h in [1.0, 2.0, 4.0, 8.0] {
-            let cells = (128.0 / h) as usize;
-            let mut energy = 0.0;
-            let mut hot = 0;
-            for i in cells / 2 - 2..cells / 2 + 2 {
-                for j in cells / 2 - 2..cells / 2 + 2 {
-                    for k in cells / 2 - 2..cells / 2 + 2 {
-                        let gas = sedov.initial([i, j, k].map(|i| (i as f64 + 0.5) * h), h);
-                        energy += gas.pressure / (sedov.gamma - 1.0) * h.powi(3);
-                        hot += usize::from(gas.pressure > 1.0);
-                    }
-                }
+        let volume = 4.0 / 3.0 * std::f64::consts::PI * 3.5f64.powi(3);
+        for (h, hot_cells) in [(1.0, 304), (2.0, 56), (4.0, 8), (8.0, 8)] {
+            let half = (4.0f64 / h).ceil() as usize + 1;
+            let middle = (64.0 / h) as usize;
+            let (mut energy, mut hot, mut hottest) = (0.0, 0, 0.0f64);
+            for c in 0..(2 * half).pow(3) {
+                let cell = [0, 1, 2].map(|axis| middle - half + c / (2 * half).pow(axis) % (2 * half));
+                let gas = sedov.initial(cell.map(|i| (i as f64 + 0.5) * h), h);
+                energy += gas.pressure / (sedov.gamma - 1.0) * h.powi(3);
+                hot += usize::from(gas.pressure > 1.0);
+                hottest = hottest.max(gas.pressure / (sedov.gamma - 1.0));
             }
-            let background = sedov.background * (4.0 * h).powi(3);
+            let background = sedov.background * (2.0 * half as f64 * h).powi(3);
             assert!((energy / (sedov.energy + background) - 1.0).abs() < 1e-12, "{h}: {energy}");
-            assert_eq!(hot, 8);
+            assert_eq!(hot, hot_cells, "cells of {h}");
+            if h == 1.0 {
+                assert!((hottest * volume / sedov.energy - 1.0).abs() < 2e-3, "{hottest}");
+            }
         }
     }
 

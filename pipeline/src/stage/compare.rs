@@ -47,7 +47,7 @@ impl Stage for Compare {
     }
 
     fn results_version(&self) -> u32 {
-        2
+        3
     }
 
     fn title(&self) -> String {
@@ -74,7 +74,8 @@ impl Stage for Compare {
         };
         let name = self.problem.name();
         let text = "Density, velocity along the path and pressure of the leaf cells against the solution at their \
-                    centres; in shells the means of both, bars show the scatter. Code units.";
+                    centres; in shells the means of both, bars show the scatter about the shell's \
+                    slope. Code units.";
         let mut section = Section::new(text);
         let mut files = Vec::new();
         for input in work.all_inputs() {
