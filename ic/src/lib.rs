@@ -9,6 +9,7 @@
 //! | [`doctor`] | examination: density, velocities and temperature beside linear theory, with the mistakes that would explain them |
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
+//! | [`particle_rows`] | particles, and cells in their place, as rows of files that are written |
 //! | [`zoom`] | nested lattices of particles around a region |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget and SWIFT HDF5; the table of all |
 //! | [`problems`] | problems given by a formula, with their solutions |
@@ -31,6 +32,7 @@ pub mod linear_power;
 pub mod load_ic;
 mod ode;
 mod ordered_sum;
+pub mod particle_rows;
 pub mod particle_set;
 pub mod problems;
 pub mod restrict;

@@ -1,12 +1,15 @@
-//! Files that hold an initial condition: the table of formats.
+//! Files that hold an initial condition: the table of formats. [`par_ic`], [`npy`] and [`vtkhdf`] are written only.
 
 pub mod comove_ic;
-mod gadget;
+pub mod gadget;
 mod grafic;
 mod hdf5_input;
+pub mod npy;
+pub mod par_ic;
 mod reader;
 mod request;
 pub mod um_ic;
+pub mod vtkhdf;
 
 pub use reader::{Contents, Part};
 pub use request::{LengthUnit, LoadFormat, LoadIc};

@@ -22,7 +22,7 @@ use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
 use comove_sim::mesh::nest;
 use comove_sim::parallel::Communicator;
 use comove_sim::refinement::RefinementContext;
-use comove_sim::{HostParticles, HostState, Key, Octree, RunParameters};
+use comove_sim::{Cosmology, HostParticles, HostState, Key, Octree, RunParameters};
 use layers::Layers;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -91,7 +91,7 @@ pub fn restrict(
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let has_gas = mesh.has_gas(communicator);
     let width = root_cell_width * (1.0 / f64::from(1u32 << level));
-    let particles = particles(communicator, &mut mesh, has_gas, width, clock)?;
+    let particles = take_dark_matter(communicator, &mut mesh, has_gas, width, clock.cosmology())?;
     let dark_matter = particles.as_ref().map(|particles| particles.header_of_all(communicator));
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
@@ -148,16 +148,16 @@ pub fn restrict(
     Ok((state, audit))
 }
 
-/// The dark matter of a mesh with cells of this width: all of the mean matter density that the gas lacks.
+/// Takes the dark matter of a mesh with cells of this width: all of the mean matter density that the gas lacks. Collective.
 ///
 /// # Errors
 /// [`IcError::Parameter`] where that is nothing, or not what the cosmology says.
-fn particles(
+pub fn take_dark_matter(
     communicator: &Communicator,
     mesh: &mut UniformMesh,
     has_gas: bool,
     width: f64,
-    clock: &Clock,
+    cosmology: Option<&Cosmology>,
 ) -> Result<Option<HostParticles>, IcError> {
     if !communicator.any(mesh.dark_matter.is_some()) {
         return Ok(None);
@@ -173,7 +173,7 @@ fn particles(
         return Ok(mesh.take_particles(lengths, volume));
     }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
-    let expected = clock.cosmology().map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
+    let expected = cosmology.map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
         let reason = format!(
             "the gas of a run with dark matter must have omega_b/omega_m = {expected} of the mean matter \

@@ -1,4 +1,4 @@
-//! Dark matter in HDF5 files of Gadget and of SWIFT.
+//! Dark matter in HDF5 files of Gadget and of SWIFT; [`write`](mod@write) also writes gas.
 //!
 //! `/Header` states the particles of each type, and for Gadget epoch, box and cosmology; `PartType1` holds dark matter,
 //! further types that of a zoom's coarser levels
@@ -14,6 +14,7 @@
 mod header;
 mod masses;
 mod units;
+pub mod write;
 
 use super::hdf5_input::{Hdf5Input, Numbers, pieces};
 use super::reader::{Contents, ReadPart, Reader, Statements};

@@ -6,7 +6,7 @@ use crate::format::hdf5_input::{Hdf5Input, SAME};
 use crate::format::request::{LengthUnit, LoadFormat, LoadIc};
 use comove_sim::{Units, VELOCITY_KM_S};
 
-const MSUN_G: f64 = 1.988_409_87e33;
+pub(super) const MSUN_G: f64 = 1.988_409_87e33;
 
 /// Relative difference of mean densities that is accepted: constants of nature differ by less between programs.
 const SAME_DENSITY: f64 = 2e-3;
