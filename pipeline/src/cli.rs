@@ -3,7 +3,7 @@
 use crate::processes::control::{TimeLimit, parse_walltime};
 use crate::processes::isolated_read::Trial;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -81,6 +81,9 @@ pub enum Command {
     Script(Script),
     /// Check a recipe and list its stages without running them
     Check(Check),
+    /// Write a snapshot in another format, or a recipe's initial condition and run as the input of another code
+    #[command(after_help = EXPORT)]
+    Export(Export),
     /// Write the white noise of a seed of ic_gaussian as a file for GRAFIC, MUSIC and the option noise
     #[command(after_help = NOISE)]
     Noise(Noise),
@@ -111,6 +114,87 @@ pub struct Inspect {
 /// Explanation of examinations.
 const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget and SWIFT are compared with linear theory of the cosmology in the \
                            file. The exit code is 4 if a finding is wrong.";
+
+/// `comove export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The snapshot, or with --for the recipe (a .rhai file)
+    #[arg(value_parser = text_path())]
+    pub source: PathBuf,
+    /// The file to write; a folder with --for and --format npy [default: in the working directory, named after the source]
+    #[arg(value_parser = text_path())]
+    pub output: Option<PathBuf>,
+    /// Write the snapshot in this format
+    #[arg(long, value_enum, required_unless_present = "code", conflicts_with = "code")]
+    pub format: Option<ExportFormat>,
+    /// Write the initial condition of the recipe's run and a parameter file for this code
+    #[arg(long = "for", value_name = "CODE", value_enum)]
+    pub code: Option<Code>,
+    /// Write only these fields (npy, vtkhdf), separated by commas [default: density, velocity, temperature, dark matter, potential
+    /// and scalars]
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', conflicts_with = "code")]
+    pub fields: Vec<String>,
+    /// Write fields on the uniform grid of this level (npy) [default: 0]
+    #[arg(long, conflicts_with = "code")]
+    pub level: Option<u8>,
+    /// Choose the run of a recipe that has several, by number, name or kind, as `plan` shows them
+    #[arg(long, conflicts_with = "format")]
+    pub stage: Option<String>,
+    /// Set a parameter of the recipe; may be repeated
+    #[arg(short = 'p', value_name = "NAME=VALUE", value_parser = assignment, conflicts_with = "format")]
+    pub parameters: Vec<(String, String)>,
+    /// Replace files of an earlier export
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+/// Formats of snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// HDF5 of Gadget in kpc/h: dark matter by mass, a particle of type 0 for each leaf cell of gas
+    Gadget,
+    /// A folder of NumPy arrays: fields on the uniform grid of a level, columns of particles
+    Npy,
+    /// Overlapping meshes for ParaView
+    Vtkhdf,
+}
+
+impl ExportFormat {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gadget => "gadget",
+            Self::Npy => "npy",
+            Self::Vtkhdf => "vtkhdf",
+        }
+    }
+}
+
+/// Codes that `comove export` writes the input of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Code {
+    /// Gadget-4: ics.hdf5, param.txt, outputs.txt, Config.sh
+    Gadget,
+    /// SWIFT: ics.hdf5, swift.yml, outputs.txt
+    Swift,
+    /// GAMER: UM_IC, PAR_IC, Input__Parameter, tables of refinement and outputs
+    Gamer,
+}
+
+impl Code {
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gadget => "gadget",
+            Self::Swift => "swift",
+            Self::Gamer => "gamer",
+        }
+    }
+}
+
+/// Explanation of exports.
+const EXPORT: &str =
+    "A file appears under its name when it is complete. Formats and units: docs/snapshot-format.md, *Export*.";
 
 /// `comove noise`.
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod differences;
 mod docs;
 mod doctor;
 mod explain;
+mod export;
 mod inspect;
 mod noise;
 mod plan;
@@ -55,6 +56,7 @@ fn dispatch(cli: Cli, ranks: &Ranks) -> Result<(), PipelineError> {
         Command::Inspect(asked) => inspect::inspect(&asked),
         Command::Script(arguments) => script::script(arguments),
         Command::Check(arguments) => check::check(arguments),
+        Command::Export(asked) => export::export(&asked),
         Command::Noise(asked) => noise::noise(&asked),
         Command::Docs(arguments) => docs::docs(&arguments),
         Command::Doctor => doctor::doctor(),

@@ -11,6 +11,7 @@ mod differences;
 mod doctor;
 mod documentation;
 mod examination;
+mod export;
 mod extend;
 mod fields;
 mod fingerprints;

@@ -1,0 +1,105 @@
+//! Gadget-4: `param.txt`, the list of its outputs and the options to build it with (Springel et al. 2021, MNRAS 506, 2871; *GADGET-4
+//! documentation*, Parameterfile).
+
+use super::{Line, Setup, columns, line, top, write};
+use crate::error::PipelineError;
+use std::path::Path;
+
+/// Name of the initial condition, without its ending.
+pub(in crate::command::export) const IC: &str = "ics";
+
+/// Kiloparsec, 10¹⁰ M☉ and km/s: the units of the initial condition.
+const UNITS: [(&str, &str); 3] = [
+    ("UnitLength_in_cm", "3.085677581491367e21"),
+    ("UnitMass_in_g", "1.98840987e43"),
+    ("UnitVelocity_in_cm_per_s", "1e5"),
+];
+
+pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
+    let lines = lines(setup);
+    let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
+    let remarks = [
+        "Build with Config.sh beside this file; lengths are kpc/h.".to_owned(),
+        "Softening lengths of types 0 and 1 are the width of a cell of the finest level, of others that of the root."
+            .into(),
+    ];
+    let text = top(setup, "Gadget-4", "%", &remarks, &setup.not_covered(&lines, &criteria));
+    write(folder, "Config.sh", &config(setup))?;
+    let outputs: String = setup.outputs().iter().map(|a| format!("{a} 1\n")).collect();
+    write(folder, "outputs.txt", &outputs)?;
+    write(folder, "param.txt", &format!("{text}\n{}", columns(&lines, "%")))
+}
+
+/// Options of Gadget-4's build.
+fn config(setup: &Setup<'_>) -> String {
+    let mesh = setup.facts.root[0] * 2;
+    format!("PERIODIC\nSELFGRAVITY\nNTYPES=6\nNSOFTCLASSES=2\nPMGRID={mesh}\nDOUBLEPRECISION=1\nIDS_64BIT\n")
+}
+
+fn lines(setup: &Setup<'_>) -> Vec<Line> {
+    let (c, run) = (setup.cosmology(), &setup.run.parameters);
+    let mut lines = vec![
+        line("InitCondFile", format!("./{IC}"), "ic"),
+        line("ICFormat", 3, ""),
+        line("OutputDir", "./output", ""),
+        line("SnapshotFileBase", "snapshot", ""),
+        line("SnapFormat", 3, ""),
+        line("OutputListOn", 1, "evolve.outputs"),
+        line("OutputListFilename", "./outputs.txt", "evolve.outputs"),
+        line("TimeOfFirstSnapshot", setup.start(), ""),
+        line("TimeBetSnapshot", 2, ""),
+        line("TimeBetStatistics", 0.05, ""),
+        line("NumFilesPerSnapshot", 1, ""),
+        line("MaxFilesWithConcurrentIO", 1, ""),
+        line("TimeLimitCPU", 86400, ""),
+        line("CpuTimeBetRestartFile", 7200, ""),
+        line("MaxMemSize", 2000, ""),
+        line("TimeBegin", setup.start(), "ic.z"),
+        line("TimeMax", setup.end(), "evolve.z_end"),
+        line("ComovingIntegrationOn", 1, "evolve.coordinates"),
+        line("Omega0", c.omega_m, "cosmology.omega_m"),
+        line("OmegaLambda", c.omega_lambda, "cosmology.omega_lambda"),
+        line("OmegaBaryon", setup.omega_gas(), "cosmology.omega_b"),
+        line("HubbleParam", c.h, "cosmology.h"),
+        line("Hubble", 0.1, ""),
+        line("BoxSize", setup.facts.box_mpc_h * 1e3, "ic.box_mpc_h"),
+        line("MaxSizeTimestep", run.max_delta_a, "evolve.max_delta_a"),
+        line("MinSizeTimestep", 0, ""),
+        line("ErrTolIntAccuracy", 0.025, ""),
+        line("CourantFac", 0.15, ""),
+        line("TypeOfOpeningCriterion", 1, ""),
+        line("ErrTolTheta", 0.7, ""),
+        line("ErrTolThetaMax", 1.0, ""),
+        line("ErrTolForceAcc", 0.0025, ""),
+        line("TopNodeFactor", 2.5, ""),
+        line("ActivePartFracForNewDomainDecomp", 0.01, ""),
+        line("DesNumNgb", 64, ""),
+        line("MaxNumNgbDeviation", 2, ""),
+        line("ArtBulkViscConst", 1.0, ""),
+        line("MinEgySpec", 0, ""),
+        line("InitGasTemp", 0, ""),
+        line("GravityConstantInternal", 0, ""),
+    ];
+    lines.extend(UNITS.map(|(key, value)| line(key, value, "")));
+    for (class, width, options) in
+        [(0, setup.finest(), "ic.box_mpc_h, ic.root, evolve.max_level"), (1, setup.width(0), "ic.box_mpc_h, ic.root")]
+    {
+        let [comoving, proper] = [
+            ["SofteningComovingClass0", "SofteningMaxPhysClass0"],
+            ["SofteningComovingClass1", "SofteningMaxPhysClass1"],
+        ][class];
+        lines.extend([comoving, proper].map(|key| line(key, width * 1e3, options)));
+    }
+    lines.extend(
+        [
+            ("SofteningClassOfPartType0", 0),
+            ("SofteningClassOfPartType1", 0),
+            ("SofteningClassOfPartType2", 1),
+            ("SofteningClassOfPartType3", 1),
+            ("SofteningClassOfPartType4", 1),
+            ("SofteningClassOfPartType5", 1),
+        ]
+        .map(|(key, class)| line(key, class, "")),
+    );
+    lines
+}

@@ -1,0 +1,153 @@
+//! The input of another code for the run of a recipe: parameter files, each line with the comove option that decides it.
+//!
+//! A code's file is one table of its lines. Options of the run that no line names are listed at its top.
+
+pub(super) mod gadget;
+pub(super) mod gamer;
+pub(super) mod swift;
+
+use crate::error::PipelineError;
+use crate::stage::evolve::run::Evolve;
+use crate::stage::initial::InitialFacts;
+use comove_sim::{Cosmology, Criterion, complete_file};
+use serde_json::Value;
+use std::path::Path;
+
+/// A run, with the initial condition that is written for it.
+pub(super) struct Setup<'a> {
+    pub campaign: &'a str,
+    pub facts: &'a InitialFacts,
+    pub run: &'a Evolve,
+    pub has_gas: bool,
+    /// Particles of dark matter of all masses.
+    pub particles: usize,
+    /// Mass of the lightest, mean matter density · (Mpc/h)³.
+    pub particle_mass: f64,
+}
+
+/// A line of a parameter file.
+pub(super) struct Line {
+    key: &'static str,
+    value: String,
+    /// The comove options that decide it, separated by commas; empty where the code's documentation does.
+    options: &'static str,
+}
+
+pub(super) fn line(key: &'static str, value: impl ToString, options: &'static str) -> Line {
+    Line { key, value: value.to_string(), options }
+}
+
+/// Options that act on the initial condition alone, which is written as it is.
+const IN_THE_FILE: [&str; 3] = ["cosmology.sigma8", "cosmology.n_s", "cosmology.t_cmb_k"];
+
+/// Values with which an option has no effect.
+const NEUTRAL: [(&str, f64); 3] = [("cosmology.omega_r", 0.0), ("cosmology.w0", -1.0), ("cosmology.wa", 0.0)];
+
+impl Setup<'_> {
+    pub(super) fn cosmology(&self) -> &Cosmology {
+        &self.facts.cosmology
+    }
+
+    /// Baryons: of gas alone all matter.
+    pub(super) fn omega_gas(&self) -> f64 {
+        if self.has_gas && self.particles == 0 { self.cosmology().omega_m } else { self.cosmology().omega_b }
+    }
+
+    pub(super) fn start(&self) -> f64 {
+        1.0 / (1.0 + self.facts.z)
+    }
+
+    pub(super) fn end(&self) -> f64 {
+        self.run.end.now()
+    }
+
+    /// Scale factors of the outputs, rising.
+    pub(super) fn outputs(&self) -> Vec<f64> {
+        self.run.outputs.iter().map(|moment| moment.now()).collect()
+    }
+
+    /// Width of a cell of a level in comoving Mpc/h.
+    pub(super) fn width(&self, level: u8) -> f64 {
+        self.facts.box_mpc_h / (self.facts.root[0] as f64 * f64::from(1u32 << level))
+    }
+
+    /// Width of a cell of the finest level.
+    pub(super) fn finest(&self) -> f64 {
+        self.width(self.run.parameters.max_level)
+    }
+
+    /// All options of background and run, with their values.
+    fn options(&self) -> Vec<(String, String)> {
+        let cosmology = serde_json::to_value(self.facts.cosmology).expect("numbers");
+        let run = serde_json::to_value(&self.run.parameters).expect("numbers and names");
+        let members = |group: &'static str, value: Value| {
+            let Value::Object(members) = value else { return Vec::new() };
+            members.into_iter().map(|(name, value)| (format!("{group}.{name}"), shown(&value))).collect::<Vec<_>>()
+        };
+        let mut all = members("cosmology", cosmology);
+        all.extend(members("evolve", run).into_iter().filter(|(name, _)| name != "evolve.refine"));
+        if self.has_gas {
+            all.push(("ic.mean_molecular_weight".into(), self.facts.mean_molecular_weight.to_string()));
+        }
+        all.push(("evolve.checkpoints".into(), format!("{:?}", self.run.checkpoints)));
+        all
+    }
+
+    /// What lines of a parameter file do not cover: options with their values.
+    ///
+    /// * `criteria`: refinement criteria that no line covers
+    fn not_covered(&self, lines: &[Line], criteria: &[&Criterion]) -> Vec<String> {
+        let named = |option: &str| lines.iter().any(|line| line.options.split(", ").any(|name| name == option));
+        let is_neutral = |option: &str, value: &str| {
+            NEUTRAL.iter().any(|(name, neutral)| *name == option && value.parse() == Ok(*neutral))
+        };
+        let left = self.options().into_iter().filter(|(option, value)| {
+            !named(option) && !IN_THE_FILE.contains(&option.as_str()) && !is_neutral(option, value)
+        });
+        let criteria = criteria.iter().map(|criterion| format!("evolve.refine: {}", criterion_text(criterion)));
+        left.map(|(option, value)| format!("{option} = {value}")).chain(criteria).collect()
+    }
+}
+
+fn criterion_text(criterion: &Criterion) -> String {
+    match criterion {
+        Criterion::Where { source, .. } => format!("refine_where({source})"),
+        _ => serde_json::to_string(criterion).expect("numbers and names"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The beginning of a parameter file: its source, remarks, and the options without counterpart.
+///
+/// * `comment`: begins a line of comment
+fn top(setup: &Setup<'_>, code: &str, comment: &str, remarks: &[String], not_covered: &[String]) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut lines = vec![format!("Input of {code} for the campaign {}, written by comove {version}.", setup.campaign)];
+    lines.push(
+        "After each value: the comove options that decide it; none where it is the code's recommendation.".into(),
+    );
+    lines.extend(remarks.iter().cloned());
+    lines.push(format!("Options of comove without counterpart in {code}:"));
+    lines.extend(not_covered.iter().map(|option| format!("  {option}")));
+    lines.iter().map(|line| format!("{comment} {line}\n")).collect()
+}
+
+/// Lines of keys and values in columns, with the options as comments.
+fn columns(lines: &[Line], comment: &str) -> String {
+    let width = |of: fn(&Line) -> usize| lines.iter().map(of).max().unwrap_or(0);
+    let (key, value) = (width(|line| line.key.len()), width(|line| line.value.len()));
+    let text = |line: &Line| match line.options {
+        "" => format!("{:key$}  {}\n", line.key, line.value),
+        options => format!("{:key$}  {:value$}  {comment} {options}\n", line.key, line.value),
+    };
+    lines.iter().map(text).collect()
+}
+
+/// Writes a text file.
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), PipelineError> {
+    let path = folder.join(name);
+    complete_file::write(&path, text.as_bytes()).map_err(PipelineError::io(&path))
+}

@@ -1,0 +1,168 @@
+//! Exports of a recipe: its initial condition in the format of another code, and a parameter file for the run.
+
+use super::deck::{self, Setup};
+use super::{check_absent, output};
+use crate::campaign::{CampaignResolver, select};
+use crate::cli::{Code, Export};
+use crate::command::{evaluated, given, print};
+use crate::error::PipelineError;
+use crate::processes::isolated_read;
+use crate::stage::evolve::run::{Evolve, Origin};
+use crate::stage::initial::{InitialCondition, InitialFacts};
+use crate::terminal::progress::Progress;
+use comove_ic::format::gadget::write::{self as particle_file, Dialect, ParticleHeader};
+use comove_ic::format::um_ic::Order;
+use comove_ic::format::{par_ic, um_ic};
+use comove_ic::particle_rows::{Particles, next_id};
+use comove_ic::{UniformMesh, restrict};
+use comove_sim::parallel::Communicator;
+use comove_sim::{HostParticles, Precision};
+use std::path::Path;
+
+pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
+    let folder = output(asked, &format!("_{}", code.name()));
+    check_absent(&folder, asked, true)?;
+    let recipe = evaluated(&asked.source, given(asked.parameters.clone())?)?;
+    recipe.warnings.iter().try_for_each(|warning| print(&format!("warning: {warning}")))?;
+    let resolver = CampaignResolver::new(&recipe.campaign, Path::new(""));
+    let n = run_of(&resolver, asked)?;
+    let run = resolver.stage(n).as_run().expect("a run was chosen");
+    let name = resolver.name(n);
+    let (ic, facts) = initial(&resolver, n, run, asked)?;
+    check(run, facts, code, name)?;
+
+    let progress = Progress::on_terminal();
+    let job = progress.job(name);
+    let line = job.stage();
+    let report = |activity: &str, fraction: f64| line.at(activity, fraction);
+    let mut mesh = made(ic, &report)?;
+    let width = facts.box_mpc_h / facts.cells[0] as f64;
+    let alone = Communicator::alone();
+    let has_gas = mesh.has_gas(&alone);
+    let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
+    let setup = Setup {
+        campaign: &recipe.campaign.name,
+        facts,
+        run,
+        has_gas,
+        particles: dark_matter.as_ref().map_or(0, HostParticles::len),
+        particle_mass: dark_matter.as_ref().map_or(0.0, |particles| particles.particle_mass),
+    };
+    std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
+    write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
+    drop((line, job));
+    let cells = if has_gas { mesh.density.len() } else { 0 };
+    let particles = setup.particles;
+    print(&format!("{}: {name} for {}, {cells} cells of gas and {particles} particles", folder.display(), code.name()))
+}
+
+/// Writes the initial condition, then the deck.
+fn write(
+    setup: &Setup<'_>,
+    (mesh, dark_matter): (&UniformMesh, Option<&HostParticles>),
+    folder: &Path,
+    code: Code,
+    progress: &dyn Fn(f64),
+) -> Result<(), PipelineError> {
+    let facts = setup.facts;
+    let lengths = facts.root.map(|n| facts.box_mpc_h * n as f64 / facts.root[0] as f64);
+    let dark = || dark_matter.into_iter().flat_map(|particles| Particles::of_dark_matter(particles, lengths));
+    let all = || {
+        let gas = setup.has_gas.then(|| Particles::of_mesh(mesh, facts.box_mpc_h, next_id(dark_matter)));
+        gas.into_iter().chain(dark()).collect::<Vec<_>>()
+    };
+    let mut cosmology = facts.cosmology;
+    cosmology.omega_b = setup.omega_gas();
+    let header = ParticleHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
+    match code {
+        Code::Gadget => {
+            let path = folder.join(format!("{}.hdf5", deck::gadget::IC));
+            particle_file::write(&path, Dialect::Gadget, &header, &all(), progress)?;
+            deck::gadget::write_deck(setup, folder)
+        }
+        Code::Swift => {
+            particle_file::write(&folder.join(deck::swift::IC), Dialect::Swift, &header, &all(), progress)?;
+            deck::swift::write_deck(setup, folder)
+        }
+        Code::Gamer => {
+            if setup.has_gas {
+                um_ic::write(&folder.join(deck::gamer::GAS), mesh, Order::Vzyx, Precision::Double)?;
+            }
+            if dark_matter.is_some() {
+                let particles: Vec<Particles<'_>> = dark().collect();
+                par_ic::write(&folder.join(deck::gamer::DARK_MATTER), &particles, progress)?;
+            }
+            deck::gamer::write_deck(setup, folder)
+        }
+    }
+}
+
+/// The position of the run that `--stage` names, or of the only one.
+fn run_of(resolver: &CampaignResolver<'_>, asked: &Export) -> Result<usize, PipelineError> {
+    let runs: Vec<usize> = match &asked.stage {
+        Some(name) => select::find(resolver, name)?,
+        None => resolver.positions().collect(),
+    };
+    let runs: Vec<usize> = runs.into_iter().filter(|&n| resolver.stage(n).as_run().is_some()).collect();
+    let source = asked.source.display();
+    match (runs[..].len(), &asked.stage) {
+        (1, _) => Ok(runs[0]),
+        (0, Some(name)) => Err(PipelineError::Usage(format!("--stage {name}: is no run; name a stage of kind evolve"))),
+        (0, None) => Err(PipelineError::Usage(format!("{source}: has no run; add evolve(…) to export its input"))),
+        (count, _) => {
+            let names: Vec<String> = runs.iter().map(|&n| format!("{} ({})", n + 1, resolver.name(n))).collect();
+            let names = names.join(", ");
+            Err(PipelineError::Usage(format!("{source}: has {count} runs; choose one with --stage: {names}")))
+        }
+    }
+}
+
+/// The initial condition of a run.
+fn initial<'r>(
+    resolver: &'r CampaignResolver<'_>,
+    n: usize,
+    run: &'r Evolve,
+    asked: &Export,
+) -> Result<(&'r InitialCondition, &'r InitialFacts), PipelineError> {
+    let ic = resolver.inputs(n).iter().find_map(|&input| resolver.stage(input).as_initial());
+    match (ic, &run.origin) {
+        (Some(ic), Origin::Initial(facts)) => Ok((ic, facts)),
+        (_, origin) => {
+            let found = if matches!(origin, Origin::Formula(_)) { "a formula" } else { "a snapshot" };
+            let reason = format!(
+                "the run {} starts from {found}; expected ic_gaussian or ic_load{}",
+                resolver.name(n),
+                if found == "a snapshot" { ": export the snapshot with --format gadget" } else { "" }
+            );
+            Err(PipelineError::input(&asked.source, reason))
+        }
+    }
+}
+
+/// Checks that the code can do the run.
+fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(), PipelineError> {
+    let refuse = |what: &str, found: String, expected: &str| {
+        let code = code.name();
+        Err(PipelineError::Usage(format!("{name}: {what} = {found}; --for {code} needs {expected}; change the option")))
+    };
+    if run.parameters.boundary.periodic() != [true; 3] {
+        let found = serde_json::to_string(&run.parameters.boundary).expect("names");
+        return refuse("boundary", found, "a periodic box");
+    }
+    if code != Code::Gamer && facts.root.iter().any(|n| *n != facts.root[0]) {
+        return refuse("root", format!("{:?}", facts.root), "a cubic box");
+    }
+    Ok(())
+}
+
+/// Makes the initial condition.
+fn made(ic: &InitialCondition, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, PipelineError> {
+    let alone = Communicator::alone();
+    Ok(match ic {
+        InitialCondition::Gaussian(ic) => ic.generate(&alone, progress)?,
+        InitialCondition::Load(ic, _) => {
+            isolated_read::mesh(ic)?;
+            ic.load(&alone, progress)?.0
+        }
+    })
+}

@@ -1,0 +1,82 @@
+//! Exports of snapshots.
+
+use super::{check_absent, leaf_cells, meshes, output};
+use crate::cli::{Export, ExportFormat};
+use crate::command::print;
+use crate::error::PipelineError;
+use crate::processes::isolated_read;
+use crate::storage::files::regular_file;
+use crate::terminal::progress::Progress;
+use comove_ic::format::gadget::write::{self as gadget, Dialect, ParticleHeader};
+use comove_ic::particle_rows::{Particles, next_id};
+use comove_sim::{HostParticles, Snapshot};
+use std::path::Path;
+
+pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), PipelineError> {
+    let (is_npy, name) = (format == ExportFormat::Npy, format.name());
+    let ignored =
+        |option: &str| Err(PipelineError::Usage(format!("--{option}: has no effect with --format {name}; remove it")));
+    if asked.level.is_some() && !is_npy {
+        return ignored("level");
+    }
+    if !asked.fields.is_empty() && format == ExportFormat::Gadget {
+        return ignored("fields");
+    }
+    let path = output(asked, ending(format));
+    check_absent(&path, asked, is_npy)?;
+    regular_file(&asked.source)?;
+    isolated_read::snapshot(&asked.source)?;
+    let progress = Progress::on_terminal();
+    let snapshot = {
+        let line = progress.file("reading", &asked.source);
+        Snapshot::read_reporting(&asked.source, &|fraction| line.fraction(fraction))?
+    };
+    let job = progress.job("export");
+    let line = job.stage();
+    let report = |fraction: f64| line.at("writing", fraction);
+    let contents = match format {
+        ExportFormat::Gadget => particles(&asked.source, &snapshot, &path, &report)?,
+        ExportFormat::Npy => {
+            let fields = meshes::fields(&snapshot, &asked.fields)?;
+            std::fs::create_dir_all(&path).map_err(PipelineError::io(&path))?;
+            meshes::npy(&snapshot, &path, (&fields, asked.level.unwrap_or(0).into()), &report)?
+        }
+        ExportFormat::Vtkhdf => meshes::vtkhdf(&snapshot, &path, &meshes::fields(&snapshot, &asked.fields)?, &report)?,
+    };
+    drop((line, job));
+    print(&format!("{}: {contents}", path.display()))
+}
+
+/// Ending of the names of files, or of a folder.
+fn ending(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Gadget => ".hdf5",
+        ExportFormat::Npy => "_npy",
+        ExportFormat::Vtkhdf => ".vtkhdf",
+    }
+}
+
+/// Writes particles, and leaf cells in their place; returns what was written.
+fn particles(source: &Path, snapshot: &Snapshot, path: &Path, progress: &dyn Fn(f64)) -> Result<String, PipelineError> {
+    let (header, lengths) = (&snapshot.header, snapshot.box_lengths());
+    let unusable = |found: String, expected: &str| {
+        let remedy = "use --format npy or vtkhdf";
+        PipelineError::input(source, format!("{found}; --format gadget needs {expected}; {remedy}"))
+    };
+    let Some(cosmology) = header.cosmology else {
+        return Err(unusable("a run in non-comoving coordinates".into(), "comoving coordinates"));
+    };
+    if lengths.iter().any(|length| *length != lengths[0]) {
+        return Err(unusable(format!("a box of {lengths:?} Mpc/h"), "a cubic box"));
+    }
+    let dark_matter: Option<&HostParticles> = snapshot.state.particles.as_ref();
+    let mut types: Vec<Particles<'_>> = Vec::new();
+    if header.fields.has_gas() {
+        types.push(leaf_cells::particles(snapshot, next_id(dark_matter)));
+    }
+    types.extend(dark_matter.into_iter().flat_map(|particles| Particles::of_dark_matter(particles, lengths)));
+    let header = ParticleHeader { cosmology, a: header.a, box_mpc_h: lengths[0] };
+    gadget::write(path, Dialect::Gadget, &header, &types, progress)?;
+    let counts = types.iter().map(|particles| format!("{} of type {}", particles.count, particles.kind as usize));
+    Ok(format!("{} particles", counts.collect::<Vec<_>>().join(", ")))
+}

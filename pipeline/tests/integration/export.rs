@@ -1,0 +1,82 @@
+//! `comove export`: input of other codes, and refusals. Other readers look at the files in `scripts/tests/test_export.py`.
+
+use crate::common;
+
+use assert_cmd::cargo::cargo_bin;
+use common::said;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const RECIPE: &str = "
+const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5, gas: false, dark_matter: true });
+const ENDS = if param(\"two\", false, \"two runs\") { [9, 4] } else { [9] };
+const RUNS = ENDS.map(|z| evolve(IC, #{ z_end: z, max_level: 2, refine: particles_above(8) }));
+campaign(\"export\", RUNS)
+";
+
+fn comove(folder: &Path, arguments: &[&str], code: i32) -> String {
+    said(&Command::new(cargo_bin("comove")).current_dir(folder).args(arguments).output().unwrap(), code)
+}
+
+/// Every code gets its files, whose parameter file states options with and without a counterpart.
+#[test]
+fn a_deck_states_its_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("r.rhai"), RECIPE).unwrap();
+    for (code, file, line, files) in [
+        ("gadget", "param.txt", "BoxSize                           20000", ["ics.hdf5", "outputs.txt"]),
+        (
+            "swift",
+            "swift.yml",
+            "dt_max:                          0.01  # evolve.max_delta_a",
+            ["ics.hdf5", "outputs.txt"],
+        ),
+        ("gamer", "Input__Parameter", "MAX_LEVEL                2  ", ["PAR_IC", "Input__Flag_ParMassCell"]),
+    ] {
+        let done = comove(folder, &["export", "r.rhai", "--for", code], 0);
+        assert!(done.contains(&format!("r_{code}: ")) && done.contains("4096 particles"), "{done}");
+        let made = folder.join(format!("r_{code}"));
+        let text = fs::read_to_string(made.join(file)).unwrap();
+        assert!(text.contains(line) && text.contains("  evolve.courant = "), "{text}");
+        assert!(!text.contains("cosmology.sigma8") && !text.contains("evolve.max_delta_a ="), "{text}");
+        assert!(files.iter().all(|name| made.join(name).is_file()), "{files:?}");
+    }
+    let flags = fs::read_to_string(folder.join("r_gamer/Input__Flag_ParMassCell")).unwrap();
+    // a level that may be refined each: eight particles of (20/16)³
+    assert_eq!(flags.lines().count(), 3, "{flags}");
+    assert!(flags.lines().nth(1).unwrap().ends_with("1.5625e1"), "{flags}");
+}
+
+#[test]
+fn mistakes_name_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("r.rhai"), RECIPE).unwrap();
+    fs::write(folder.join("x.h5"), "not HDF5").unwrap();
+    fs::write(folder.join("there.hdf5"), "mine").unwrap();
+    fs::write(folder.join("sedov.rhai"), "campaign(\"s\", [evolve(problem(\"sedov\"), #{ t_end: 0.01 })])").unwrap();
+    for (arguments, code, sentence) in [
+        (["x.h5", "--format", "hdf4"].as_slice(), 2, "[possible values: gadget, npy, vtkhdf]"),
+        (&["r.rhai", "--for", "arepo"], 2, "[possible values: gadget, swift, gamer]"),
+        (&["r.rhai", "--format", "gadget"], 2, "r.rhai: a recipe; --format needs a snapshot: use --for, or"),
+        (&["x.h5", "--for", "gamer"], 2, "x.h5: not a .rhai file; --for needs a recipe: use --format"),
+        (&["x.h5", "--format", "gadget", "--level", "1"], 2, "--level: has no effect with --format gadget; remove it"),
+        (&["x.h5", "there.hdf5", "--format", "gadget"], 2, "there.hdf5: exists; give another name, or --overwrite"),
+        (&["x.h5", "there.hdf5", "--format", "npy"], 2, "there.hdf5: is a file; expected a folder"),
+        (&["x.h5", ".", "--format", "vtkhdf"], 2, ".: is a folder; expected a file"),
+        (&["x.h5", "--format", "gadget"], 4, "x.h5: "),
+        (&["y.h5", "--format", "gadget"], 6, "y.h5: No such file"),
+        (&["r.rhai", "--for", "swift", "-p", "two=true"], 2, "r.rhai: has 2 runs; choose one with --stage: 2 ("),
+        (&["r.rhai", "--for", "swift", "--stage", "1"], 2, "--stage 1: is no run; name a stage of kind evolve"),
+        (&["r.rhai", "--for", "swift", "--stage", "7"], 2, "no stage \"7\""),
+        (&["sedov.rhai", "--for", "swift"], 4, "starts from a formula; expected ic_gaussian or ic_load"),
+    ] {
+        let said = comove(folder, &[&["export"], arguments].concat(), code);
+        assert!(said.contains(sentence), "{arguments:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("there.hdf5")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 4, "no file is left");
+}
