@@ -179,6 +179,8 @@ pub enum Code {
     Swift,
     /// GAMER: UM_IC, PAR_IC, Input__Parameter, tables of refinement and outputs
     Gamer,
+    /// RAMSES: a folder of GRAFIC files, ramses.nml
+    Ramses,
 }
 
 impl Code {
@@ -188,6 +190,7 @@ impl Code {
             Self::Gadget => "gadget",
             Self::Swift => "swift",
             Self::Gamer => "gamer",
+            Self::Ramses => "ramses",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod comove_ic;
 pub mod gadget;
-mod grafic;
+pub mod grafic;
 mod hdf5_input;
 pub mod npy;
 pub mod par_ic;

@@ -35,13 +35,15 @@ fn a_deck_states_its_options() {
             ["ics.hdf5", "outputs.txt"],
         ),
         ("gamer", "Input__Parameter", "MAX_LEVEL                2  ", ["PAR_IC", "Input__Flag_ParMassCell"]),
+        ("ramses", "ramses.nml", "m_refine=8,8  ! evolve.refine", ["ics/ic_velcx", "ics/ic_poscz"]),
     ] {
         let done = comove(folder, &["export", "r.rhai", "--for", code], 0);
         assert!(done.contains(&format!("r_{code}: ")) && done.contains("4096 particles"), "{done}");
         let made = folder.join(format!("r_{code}"));
         let text = fs::read_to_string(made.join(file)).unwrap();
         assert!(text.contains(line) && text.contains("  evolve.courant = "), "{text}");
-        assert!(!text.contains("cosmology.sigma8") && !text.contains("evolve.max_delta_a ="), "{text}");
+        // of no effect, or with a counterpart
+        assert!(!text.contains("cosmology.sigma8") && !text.contains("  evolve.max_level ="), "{text}");
         assert!(files.iter().all(|name| made.join(name).is_file()), "{files:?}");
     }
     let flags = fs::read_to_string(folder.join("r_gamer/Input__Flag_ParMassCell")).unwrap();
@@ -60,7 +62,7 @@ fn mistakes_name_the_remedy() {
     fs::write(folder.join("sedov.rhai"), "campaign(\"s\", [evolve(problem(\"sedov\"), #{ t_end: 0.01 })])").unwrap();
     for (arguments, code, sentence) in [
         (["x.h5", "--format", "hdf4"].as_slice(), 2, "[possible values: gadget, npy, vtkhdf]"),
-        (&["r.rhai", "--for", "arepo"], 2, "[possible values: gadget, swift, gamer]"),
+        (&["r.rhai", "--for", "arepo"], 2, "[possible values: gadget, swift, gamer, ramses]"),
         (&["r.rhai", "--format", "gadget"], 2, "r.rhai: a recipe; --format needs a snapshot: use --for, or"),
         (&["x.h5", "--for", "gamer"], 2, "x.h5: not a .rhai file; --for needs a recipe: use --format"),
         (&["x.h5", "--format", "gadget", "--level", "1"], 2, "--level: has no effect with --format gadget; remove it"),

@@ -49,6 +49,8 @@ struct FileUnits {
     velocity: f64,
     specific_energy: f64,
     smoothing: f64,
+    /// Number that is added to identities.
+    first_id: u64,
     /// The units themselves in cgs, without h.
     length_cm: f64,
     mass_g: f64,
@@ -67,6 +69,7 @@ impl FileUnits {
                 velocity: velocity / a.sqrt(),
                 specific_energy,
                 smoothing: GADGET_SMOOTHING,
+                first_id: 0,
                 length_cm: MPC_CM / 1e3,
                 mass_g,
             },
@@ -76,6 +79,8 @@ impl FileUnits {
                 velocity,
                 specific_energy,
                 smoothing: SWIFT_SMOOTHING,
+                // SWIFT refuses 0
+                first_id: 1,
                 length_cm: MPC_CM,
                 mass_g,
             },
@@ -174,7 +179,8 @@ pub fn write(
                     file.put(first + n, at, bytemuck::cast_slice(&values))
                 }
                 Values::Identities => {
-                    file.put(first + n, piece.start * size_of::<u64>(), bytemuck::cast_slice(&rows.id))
+                    let ids: Vec<u64> = rows.id.iter().map(|id| id + units.first_id).collect();
+                    file.put(first + n, piece.start * size_of::<u64>(), bytemuck::cast_slice(&ids))
                 }
             });
             if put.is_err() {
@@ -261,6 +267,7 @@ fn preface(
         }
         Dialect::Swift => {
             whole(&in_header, &[("Dimension", 3)])?;
+            whole(&group("RuntimePars")?, &[("PeriodicBoundariesOn", 1)])?;
             numbers(
                 &group("Units")?,
                 &[
@@ -304,7 +311,7 @@ mod tests {
     use comove_sim::HostParticles;
     use comove_sim::kernels::point::particle::id_of_class;
 
-    /// Two lattices of masses 1 and 8 in a box: the particles that are written come back bit for bit.
+    /// Particles of two masses come back bit for bit, in files for SWIFT with identities from 1 on.
     #[test]
     fn particles_come_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -344,7 +351,8 @@ mod tests {
             let Some(DarkMatter::Set(set)) = read(&Part::even([16; 3], 0, 1)).unwrap().dark_matter else { panic!() };
             let mut order: Vec<usize> = (0..known.len()).collect();
             order.sort_by_key(|&n| known.id[n]);
-            assert_eq!(set.id, order.iter().map(|&n| known.id[n]).collect::<Vec<_>>());
+            let first = u64::from(dialect == Dialect::Swift);
+            assert_eq!(set.id, order.iter().map(|&n| known.id[n] + first).collect::<Vec<_>>());
             for axis in 0..3 {
                 assert_eq!(set.position[axis], order.iter().map(|&n| known.position[axis][n]).collect::<Vec<_>>());
                 assert_eq!(set.velocity[axis], order.iter().map(|&n| known.velocity[axis][n]).collect::<Vec<_>>());

@@ -16,6 +16,7 @@ mod snapshot;
 
 use crate::cli::Export;
 use crate::error::PipelineError;
+use comove_kernels::memory;
 use std::path::{Path, PathBuf};
 
 /// Ending of recipes.
@@ -37,6 +38,14 @@ pub(super) fn export(asked: &Export) -> Result<(), PipelineError> {
 fn output(asked: &Export, ending: &str) -> PathBuf {
     let stem = asked.source.file_stem().unwrap_or_default().to_string_lossy();
     asked.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}{ending}")))
+}
+
+/// Refuses what needs more bytes of memory than are free.
+fn check_memory(needed: f64) -> Result<(), PipelineError> {
+    match memory::available().filter(|&available| needed > available) {
+        Some(available) => Err(PipelineError::Memory { needed, available }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a path where something is that may not be replaced: a file, or a folder that is not empty.

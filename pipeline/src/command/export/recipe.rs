@@ -1,20 +1,23 @@
 //! Exports of a recipe: its initial condition in the format of another code, and a parameter file for the run.
 
 use super::deck::{self, Setup};
-use super::{check_absent, output};
+use super::{check_absent, check_memory, output};
 use crate::campaign::{CampaignResolver, select};
 use crate::cli::{Code, Export};
 use crate::command::{evaluated, given, print};
 use crate::error::PipelineError;
 use crate::processes::isolated_read;
+use crate::stage::Stage;
 use crate::stage::evolve::run::{Evolve, Origin};
 use crate::stage::initial::{InitialCondition, InitialFacts};
 use crate::terminal::progress::Progress;
 use comove_ic::format::gadget::write::{self as particle_file, Dialect, ParticleHeader};
+use comove_ic::format::grafic::write::{self as grafic, GraficHeader};
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{par_ic, um_ic};
 use comove_ic::particle_rows::{Particles, next_id};
 use comove_ic::{UniformMesh, restrict};
+use comove_kernels::Device;
 use comove_sim::parallel::Communicator;
 use comove_sim::{HostParticles, Precision};
 use std::path::Path;
@@ -30,6 +33,13 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let name = resolver.name(n);
     let (ic, facts) = initial(&resolver, n, run, asked)?;
     check(run, facts, code, name)?;
+    if code == Code::Ramses && ic.off_lattice().is_some() {
+        let reason =
+            "particles that are on no lattice; --for ramses needs those of a mesh: use --for gadget, swift or gamer";
+        return Err(PipelineError::input(&asked.source, reason));
+    }
+
+    check_memory(ic.memory(&Device::cpu(1)?, None).host)?;
 
     let progress = Progress::on_terminal();
     let job = progress.job(name);
@@ -39,6 +49,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let alone = Communicator::alone();
     let has_gas = mesh.has_gas(&alone);
+    let lattice = (code == Code::Ramses).then(|| mesh.dark_matter.clone()).flatten();
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
     let setup = Setup {
         campaign: &recipe.campaign.name,
@@ -49,6 +60,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
         particle_mass: dark_matter.as_ref().map_or(0.0, |particles| particles.particle_mass),
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
+    mesh.dark_matter = lattice;
     write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
     drop((line, job));
     let cells = if has_gas { mesh.density.len() } else { 0 };
@@ -93,6 +105,15 @@ fn write(
                 par_ic::write(&folder.join(deck::gamer::DARK_MATTER), &particles, progress)?;
             }
             deck::gamer::write_deck(setup, folder)
+        }
+        Code::Ramses => {
+            let (ics, header) = (
+                folder.join(deck::ramses::IC),
+                GraficHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h },
+            );
+            std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
+            grafic::write(&ics, &header, (mesh, setup.omega_gas() / cosmology.omega_m), progress)?;
+            deck::ramses::write_deck(setup, folder)
         }
     }
 }
@@ -149,6 +170,10 @@ fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(
         let found = serde_json::to_string(&run.parameters.boundary).expect("names");
         return refuse("boundary", found, "a periodic box");
     }
+    let is_power = facts.cells[0].is_power_of_two() && facts.root[0].is_power_of_two();
+    if code == Code::Ramses && !is_power {
+        return refuse("cells", facts.cells[0].to_string(), "a power of 2");
+    }
     if code != Code::Gamer && facts.root.iter().any(|n| *n != facts.root[0]) {
         return refuse("root", format!("{:?}", facts.root), "a cubic box");
     }
@@ -162,7 +187,10 @@ fn made(ic: &InitialCondition, progress: &dyn Fn(&str, f64)) -> Result<UniformMe
         InitialCondition::Gaussian(ic) => ic.generate(&alone, progress)?,
         InitialCondition::Load(ic, _) => {
             isolated_read::mesh(ic)?;
-            ic.load(&alone, progress)?.0
+            let (mesh, examination) = ic.load(&alone, progress)?;
+            let remarks = examination.remarks(ic.trust.as_deref());
+            remarks.iter().try_for_each(|remark| print(&format!("warning: {}: {remark}", ic.path.display())))?;
+            mesh
         }
     })
 }

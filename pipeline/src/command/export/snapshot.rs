@@ -1,6 +1,6 @@
 //! Exports of snapshots.
 
-use super::{check_absent, leaf_cells, meshes, output};
+use super::{check_absent, check_memory, leaf_cells, meshes, output};
 use crate::cli::{Export, ExportFormat};
 use crate::command::print;
 use crate::error::PipelineError;
@@ -9,6 +9,8 @@ use crate::storage::files::regular_file;
 use crate::terminal::progress::Progress;
 use comove_ic::format::gadget::write::{self as gadget, Dialect, ParticleHeader};
 use comove_ic::particle_rows::{Particles, next_id};
+use comove_sim::kernels::layout::{FIELDS, GROUP_CELLS};
+use comove_sim::kernels::particles::COLUMNS;
 use comove_sim::{HostParticles, Snapshot};
 use std::path::Path;
 
@@ -26,6 +28,7 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
     check_absent(&path, asked, is_npy)?;
     regular_file(&asked.source)?;
     isolated_read::snapshot(&asked.source)?;
+    check_memory(bytes(&asked.source)?)?;
     let progress = Progress::on_terminal();
     let snapshot = {
         let line = progress.file("reading", &asked.source);
@@ -45,6 +48,16 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
     };
     drop((line, job));
     print(&format!("{}: {contents}", path.display()))
+}
+
+/// Bytes that a snapshot takes in memory.
+fn bytes(source: &Path) -> Result<f64, PipelineError> {
+    let (header, tree) = Snapshot::read_tree(source)?;
+    let gas = if header.fields.has_gas() { FIELDS + header.fields.scalars().len() } else { 0 };
+    // with potential and density of dark matter
+    let values = (gas + 2) * GROUP_CELLS * tree.group_count() * size_of::<f64>();
+    let particles = header.dark_matter.map_or(0, |dark_matter| dark_matter.particles as usize);
+    Ok((values + particles * COLUMNS * size_of::<u32>()) as f64)
 }
 
 /// Ending of the names of files, or of a folder.

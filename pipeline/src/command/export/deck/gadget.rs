@@ -16,24 +16,41 @@ const UNITS: [(&str, &str); 3] = [
 ];
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
-    let lines = lines(setup);
+    let (lines, config) = (lines(setup), config(setup));
+    let all: Vec<&Line> = lines.iter().chain(&config).collect();
     let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
     let remarks = [
         "Build with Config.sh beside this file; lengths are kpc/h.".to_owned(),
         "Softening lengths of types 0 and 1 are the width of a cell of the finest level, of others that of the root."
             .into(),
     ];
-    let text = top(setup, "Gadget-4", "%", &remarks, &setup.not_covered(&lines, &criteria));
-    write(folder, "Config.sh", &config(setup))?;
+    let text = top(setup, "Gadget-4", "%", &remarks, &setup.not_covered(&all, &criteria));
+    let config = config.iter().map(|Line { key, value, options }| match *options {
+        "" => format!("{key}{value}\n"),
+        options => format!("{:28} # {options}\n", format!("{key}{value}")),
+    });
+    write(folder, "Config.sh", &config.collect::<String>())?;
     let outputs: String = setup.outputs().iter().map(|a| format!("{a} 1\n")).collect();
     write(folder, "outputs.txt", &outputs)?;
     write(folder, "param.txt", &format!("{text}\n{}", columns(&lines, "%")))
 }
 
-/// Options of Gadget-4's build.
-fn config(setup: &Setup<'_>) -> String {
-    let mesh = setup.facts.root[0] * 2;
-    format!("PERIODIC\nSELFGRAVITY\nNTYPES=6\nNSOFTCLASSES=2\nPMGRID={mesh}\nDOUBLEPRECISION=1\nIDS_64BIT\n")
+/// Options of Gadget-4's build: names with values, if they have some.
+fn config(setup: &Setup<'_>) -> Vec<Line> {
+    let run = &setup.run.parameters;
+    let mut config = vec![
+        line("PERIODIC", "", "evolve.boundary, evolve.gravity_boundary"),
+        line("NTYPES=", 6, ""),
+        line("NSOFTCLASSES=", 2, ""),
+        line("PMGRID=", 2 * setup.facts.root[0], "ic.root"),
+        line("GAMMA=", run.gamma, "evolve.gamma"),
+        line("DOUBLEPRECISION=", 1, ""),
+        line("IDS_64BIT", "", ""),
+    ];
+    if run.gravity {
+        config.push(line("SELFGRAVITY", "", "evolve.gravity"));
+    }
+    config
 }
 
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
@@ -52,7 +69,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("NumFilesPerSnapshot", 1, ""),
         line("MaxFilesWithConcurrentIO", 1, ""),
         line("TimeLimitCPU", 86400, ""),
-        line("CpuTimeBetRestartFile", 7200, ""),
+        line("CpuTimeBetRestartFile", 60.0 * setup.run.checkpoints.every_minutes, "evolve.checkpoints.every_minutes"),
         line("MaxMemSize", 2000, ""),
         line("TimeBegin", setup.start(), "ic.z"),
         line("TimeMax", setup.end(), "evolve.z_end"),

@@ -121,10 +121,10 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
             "Configure with: --model=HYDRO --gravity=true --comoving=true --particle={particles} --double=true --dual=DE_ENPY \
              --hdf5=true --fftw=FFTW3 --nlevel={levels}"
         ),
-        "Code units are those of comove: comoving Mpc/h, mean matter density, a v_pec/(100 km/s).".into(),
+        "Code units are those of comove: comoving Mpc/h, mean matter density, a v_pec/(100 km/s); omega_lambda is 1 - omega_m.".into(),
         "GAMER counts the particles of a cell, comove their clouds; both compare the mass with Input__Flag_ParMassCell.".into(),
     ];
-    let text = top(setup, "GAMER", "#", &remarks, &setup.not_covered(&lines, &left));
+    let text = top(setup, "GAMER", "#", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &left));
     for flag in &FLAGS {
         if let Some(thresholds) = flag.by_level(setup) {
             let rows: String = thresholds.iter().enumerate().map(|(n, t)| format!("{n:7}  {t:e}\n")).collect();
@@ -201,7 +201,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         lines.extend([
             line("OPT__UM_IC_LEVEL", setup.facts.level, "ic.cells, ic.root"),
             line("OPT__UM_IC_NLEVEL", 1, ""),
-            line("OPT__UM_IC_NVAR", 5, "ic.gas"),
+            line("OPT__UM_IC_NVAR", 5, "ic.gas, cosmology.omega_b"),
             line("OPT__UM_IC_FORMAT", 1, ""),
             line("OPT__UM_IC_FLOAT8", 1, ""),
             line("OPT__UM_IC_DOWNGRADE", 1, "evolve.refine"),

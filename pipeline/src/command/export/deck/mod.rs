@@ -4,13 +4,14 @@
 
 pub(super) mod gadget;
 pub(super) mod gamer;
+pub(super) mod ramses;
 pub(super) mod swift;
 
 use crate::error::PipelineError;
 use crate::stage::evolve::run::Evolve;
 use crate::stage::initial::InitialFacts;
 use comove_sim::{Cosmology, Criterion, complete_file};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// A run, with the initial condition that is written for it.
@@ -37,8 +38,8 @@ pub(super) fn line(key: &'static str, value: impl ToString, options: &'static st
     Line { key, value: value.to_string(), options }
 }
 
-/// Options that act on the initial condition alone, which is written as it is.
-const IN_THE_FILE: [&str; 3] = ["cosmology.sigma8", "cosmology.n_s", "cosmology.t_cmb_k"];
+/// Options that act on the initial condition alone, which is written as it is, or have no effect in comoving coordinates.
+const WITHOUT_EFFECT: [&str; 4] = ["cosmology.sigma8", "cosmology.n_s", "cosmology.t_cmb_k", "evolve.four_pi_g"];
 
 /// Values with which an option has no effect.
 const NEUTRAL: [(&str, f64); 3] = [("cosmology.omega_r", 0.0), ("cosmology.w0", -1.0), ("cosmology.wa", 0.0)];
@@ -82,27 +83,29 @@ impl Setup<'_> {
         let run = serde_json::to_value(&self.run.parameters).expect("numbers and names");
         let members = |group: &'static str, value: Value| {
             let Value::Object(members) = value else { return Vec::new() };
-            members.into_iter().map(|(name, value)| (format!("{group}.{name}"), shown(&value))).collect::<Vec<_>>()
+            let set = members.into_iter().filter(|(_, value)| !value.is_null() && *value != json!([]));
+            set.map(|(name, value)| (format!("{group}.{name}"), shown(&value))).collect::<Vec<_>>()
         };
         let mut all = members("cosmology", cosmology);
         all.extend(members("evolve", run).into_iter().filter(|(name, _)| name != "evolve.refine"));
         if self.has_gas {
             all.push(("ic.mean_molecular_weight".into(), self.facts.mean_molecular_weight.to_string()));
         }
-        all.push(("evolve.checkpoints".into(), format!("{:?}", self.run.checkpoints)));
+        let checkpoints = serde_json::to_value(&self.run.checkpoints).expect("numbers");
+        all.extend(members("evolve.checkpoints", checkpoints));
         all
     }
 
     /// What lines of a parameter file do not cover: options with their values.
     ///
     /// * `criteria`: refinement criteria that no line covers
-    fn not_covered(&self, lines: &[Line], criteria: &[&Criterion]) -> Vec<String> {
+    fn not_covered(&self, lines: &[&Line], criteria: &[&Criterion]) -> Vec<String> {
         let named = |option: &str| lines.iter().any(|line| line.options.split(", ").any(|name| name == option));
         let is_neutral = |option: &str, value: &str| {
             NEUTRAL.iter().any(|(name, neutral)| *name == option && value.parse() == Ok(*neutral))
         };
         let left = self.options().into_iter().filter(|(option, value)| {
-            !named(option) && !IN_THE_FILE.contains(&option.as_str()) && !is_neutral(option, value)
+            !named(option) && !WITHOUT_EFFECT.contains(&option.as_str()) && !is_neutral(option, value)
         });
         let criteria = criteria.iter().map(|criterion| format!("evolve.refine: {}", criterion_text(criterion)));
         left.map(|(option, value)| format!("{option} = {value}")).chain(criteria).collect()

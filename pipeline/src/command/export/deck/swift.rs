@@ -15,7 +15,7 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
         format!("Start with: swift {with} swift.yml"),
         "Softening lengths are the width of a cell of the finest level; lengths are comoving Mpc without h.".into(),
     ];
-    let text = top(setup, "SWIFT", "#", &remarks, &setup.not_covered(&lines, &criteria));
+    let text = top(setup, "SWIFT", "#", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &criteria));
     let outputs: String = setup.outputs().iter().map(|a| format!("{a}\n")).collect();
     write(folder, "outputs.txt", &format!("# Scale Factor\n{outputs}"))?;
     write(folder, "swift.yml", &format!("{text}{}", sections(&lines)))
@@ -70,7 +70,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("TimeIntegration:dt_min", "1e-10", ""),
         line("TimeIntegration:dt_max", run.max_delta_a, "evolve.max_delta_a"),
         line("InitialConditions:file_name", IC, "ic"),
-        line("InitialConditions:periodic", 1, "evolve.boundary"),
+        line("InitialConditions:periodic", 1, "evolve.boundary, evolve.gravity_boundary"),
         line("InitialConditions:cleanup_h_factors", 0, ""),
         line("InitialConditions:cleanup_velocity_factors", 0, ""),
         line("Snapshots:basename", "snapshot", ""),
@@ -78,6 +78,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("Snapshots:delta_time", 2, ""),
         line("Snapshots:output_list_on", 1, "evolve.outputs"),
         line("Snapshots:output_list", "outputs.txt", "evolve.outputs"),
+        line("Restarts:delta_hours", setup.run.checkpoints.every_minutes / 60.0, "evolve.checkpoints.every_minutes"),
         line("Statistics:scale_factor_first", setup.start(), ""),
         line("Statistics:delta_time", 1.05, ""),
     ];

@@ -7,6 +7,8 @@
 //! | `ic_poscx`, `y`, `z` | its displacement from the cell's centre in comoving Mpc/h; without them that of the growing mode (Zel'dovich) |
 //! | `ic_velbx`, `y`, `z`, `ic_deltab` | peculiar velocity of gas in km/s, density contrast |
 
+pub mod write;
+
 use super::hdf5_input::Hdf5Input;
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};

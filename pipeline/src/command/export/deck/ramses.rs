@@ -1,0 +1,120 @@
+//! RAMSES: a namelist (Teyssier 2002, A&A 385, 337; *RAMSES documentation*, Runtime Parameters) beside a folder of GRAFIC files.
+
+use super::{Line, Setup, line, top, write};
+use crate::error::PipelineError;
+use comove_sim::{Criterion, TimeSteps};
+use std::path::Path;
+
+/// Folder of the initial condition.
+pub(in crate::command::export) const IC: &str = "ics";
+
+/// The threshold of a level that is not refined.
+const NEVER: f64 = -1.0;
+
+pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
+    let lines = lines(setup);
+    let left: Vec<&Criterion> =
+        setup.run.parameters.refine.iter().filter(|one| of_particles(one).or(of_jeans(one)).is_none()).collect();
+    let remarks = [
+        "Build with NDIM=3, NVAR=5 and SOLVER=hydro; start with: ramses3d ramses.nml".to_owned(),
+        "RAMSES reads h, omega_m and omega_lambda in the GRAFIC files, and sets the initial temperature itself.".into(),
+        "m_refine is also a threshold of the gas, in masses of a cell of the mean density: in comove of particles alone.".into(),
+    ];
+    let text = top(setup, "RAMSES", "!", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &left));
+    write(folder, "ramses.nml", &format!("{text}{}", groups(&lines)))
+}
+
+/// Keys `GROUP:name` in namelist groups.
+fn groups(lines: &[Line]) -> String {
+    let (mut text, mut before) = (String::new(), "");
+    for Line { key, value, options } in lines {
+        let (group, name) = key.split_once(':').expect("a group and a name");
+        if group != before {
+            text += if before.is_empty() { "\n" } else { "/\n\n" };
+            text += &format!("&{group}\n");
+            before = group;
+        }
+        let comment = if options.is_empty() { String::new() } else { format!("  ! {options}") };
+        text += &format!("{name}={value}{comment}\n");
+    }
+    text + "/\n"
+}
+
+/// Thresholds of a criterion on the levels from that of the initial condition on; of several criteria those that any cell meets
+/// first.
+///
+/// * `of`: thresholds of one that counts
+fn thresholds(
+    setup: &Setup<'_>,
+    of: fn(&Criterion) -> Option<&Vec<f64>>,
+    first: fn(f64, f64) -> f64,
+) -> Option<String> {
+    let found: Vec<&Vec<f64>> = setup.run.parameters.refine.iter().filter_map(of).collect();
+    let of_level = |level: usize| {
+        let all = found.iter().filter_map(|thresholds| thresholds.get(level).copied());
+        all.reduce(first).unwrap_or(NEVER).to_string()
+    };
+    let levels: Vec<String> =
+        (usize::from(setup.facts.level)..setup.run.parameters.max_level.into()).map(of_level).collect();
+    (!(found.is_empty() || levels.is_empty())).then(|| levels.join(","))
+}
+
+fn of_particles(criterion: &Criterion) -> Option<&Vec<f64>> {
+    if let Criterion::ParticlesAbove { thresholds } = criterion { Some(thresholds) } else { None }
+}
+
+fn of_jeans(criterion: &Criterion) -> Option<&Vec<f64>> {
+    if let Criterion::JeansCellsBelow { thresholds } = criterion { Some(thresholds) } else { None }
+}
+
+fn lines(setup: &Setup<'_>) -> Vec<Line> {
+    let (run, facts) = (&setup.run.parameters, setup.facts);
+    let (root, mesh) = (facts.root[0].ilog2(), facts.cells[0].ilog2());
+    // of all levels that there may be
+    let steps = if run.time_steps == TimeSteps::Uniform { "30*1" } else { "30*2" };
+    let logical = |is_so: bool| if is_so { ".true." } else { ".false." };
+    let aout: Vec<String> = setup.outputs().iter().map(f64::to_string).collect();
+    let cells = facts.cells.iter().product::<usize>();
+    let mut lines = vec![
+        line("RUN_PARAMS:cosmo", ".true.", "evolve.coordinates"),
+        line("RUN_PARAMS:pic", logical(setup.particles > 0), "ic.dark_matter"),
+        line("RUN_PARAMS:poisson", logical(run.gravity), "evolve.gravity"),
+        line("RUN_PARAMS:hydro", logical(setup.has_gas), "ic.gas"),
+        line("RUN_PARAMS:nrestart", 0, ""),
+        line("RUN_PARAMS:nremap", 10, ""),
+        line("RUN_PARAMS:nsubcycle", steps, "evolve.time_steps"),
+        line("RUN_PARAMS:ncontrol", 1, ""),
+        line("OUTPUT_PARAMS:noutput", aout.len(), "evolve.outputs"),
+        line("OUTPUT_PARAMS:aout", aout.join(","), "evolve.outputs, evolve.z_end"),
+        line("INIT_PARAMS:filetype", "'grafic'", ""),
+        line(
+            "INIT_PARAMS:initfile(1)",
+            format!("'{IC}'"),
+            "ic, cosmology.h, cosmology.omega_m, cosmology.omega_lambda",
+        ),
+        line("INIT_PARAMS:omega_b", setup.omega_gas(), "cosmology.omega_b"),
+        line("AMR_PARAMS:levelmin", mesh, "ic.cells"),
+        line("AMR_PARAMS:levelmax", mesh.max(root + u32::from(run.max_level)), "ic.root, evolve.max_level"),
+        line("AMR_PARAMS:nexpand", 1, ""),
+        line("AMR_PARAMS:ngridmax", (cells / 2).max(100_000), ""),
+        line("AMR_PARAMS:npartmax", (2 * setup.particles).max(100_000), ""),
+    ];
+    for (key, value) in [
+        ("REFINE_PARAMS:m_refine", thresholds(setup, of_particles, f64::min)),
+        ("REFINE_PARAMS:jeans_refine", thresholds(setup, of_jeans, f64::max)),
+    ] {
+        lines.extend(value.map(|value| line(key, value, "evolve.refine")));
+    }
+    lines.push(line("REFINE_PARAMS:interpol_var", 1, ""));
+    if setup.has_gas {
+        lines.extend([
+            line("HYDRO_PARAMS:gamma", run.gamma, "evolve.gamma"),
+            line("HYDRO_PARAMS:courant_factor", 0.8, ""),
+            line("HYDRO_PARAMS:slope_type", 1, ""),
+            line("HYDRO_PARAMS:scheme", "'muscl'", ""),
+            line("HYDRO_PARAMS:riemann", "'hllc'", ""),
+            line("HYDRO_PARAMS:smallr", run.density_floor, "evolve.density_floor"),
+        ]);
+    }
+    lines
+}
