@@ -27,7 +27,7 @@ pub struct Rows {
     pub velocity: Vec<[f64; 3]>,
     /// Masses, mean matter density · (Mpc/h)³.
     pub mass: Vec<f64>,
-    /// Identities, without mass classes.
+    /// Identities of files, which have no mass classes: they differ among all particles.
     pub id: Vec<u64>,
     /// Gas: densities in the mean matter density. Empty for dark matter, like the following.
     pub density: Vec<f64>,
@@ -86,17 +86,18 @@ impl<'a> Particles<'a> {
         let mut counts = [0usize; CLASSES];
         particles.id.iter().for_each(|&id| counts[class_of(id)] += 1);
         let present: Vec<usize> = (0..CLASSES).filter(|&class| counts[class] > 0).collect();
+        let numbering = Numbering::of(particles);
         let mass = |class: usize| particles.particle_mass * f64::from(mass_of_class(class));
         let Some((&lightest, heavier)) = present.split_first() else { return Vec::new() };
         if heavier.is_empty() {
-            let rows = move |rows: Range<usize>| of_particles(particles, lengths, rows);
+            let rows = move |rows: Range<usize>| of_particles(particles, lengths, numbering, rows);
             return vec![Self::new(ParticleType::DarkMatter, particles.len(), Some(mass(lightest)), rows)];
         }
         let of = |kind, count, mass, is_one: fn(usize, usize) -> bool| {
             let chosen = (0..particles.len()).filter(|&n| is_one(class_of(particles.id[n]), lightest));
-            let chosen: Vec<u32> = chosen.map(|n| n as u32).collect();
+            let chosen: Vec<usize> = chosen.collect();
             Self::new(kind, count, mass, move |rows| {
-                of_particles(particles, lengths, chosen[rows].iter().map(|&n| n as usize))
+                of_particles(particles, lengths, numbering, chosen[rows].iter().copied())
             })
         };
         let light = of(ParticleType::DarkMatter, counts[lightest], Some(mass(lightest)), |class, of| class == of);
@@ -105,7 +106,7 @@ impl<'a> Particles<'a> {
         vec![light, of(ParticleType::HeavierDarkMatter, count, mass, |class, of| class != of)]
     }
 
-    /// The cells of a mesh of gas, which is here as a whole.
+    /// The cells of a mesh of gas, held entirely by this rank.
     ///
     /// * `first_id`: identity of the first cell
     pub fn of_mesh(mesh: &'a UniformMesh, box_mpc_h: f64, first_id: u64) -> Self {
@@ -123,6 +124,29 @@ impl<'a> Particles<'a> {
     }
 }
 
+/// Identities of particles in files, which differ among all of them: lattices of a zoom are numbered from 0 each, so the
+/// numbers of a heavier class follow those of the lighter ones.
+#[derive(Clone, Copy, Debug)]
+struct Numbering {
+    /// One more than the largest number of any class.
+    of_class: u64,
+    /// One more than the largest identity.
+    next: u64,
+}
+
+impl Numbering {
+    /// Of these particles.
+    fn of(particles: &HostParticles) -> Self {
+        let of_class = particles.id.iter().map(|&id| number_of(id) + 1).max().unwrap_or(0);
+        let numbering = Self { of_class, next: 0 };
+        Self { next: particles.id.iter().map(|&id| numbering.identity(id) + 1).max().unwrap_or(0), ..numbering }
+    }
+
+    fn identity(self, id: u64) -> u64 {
+        number_of(id) + class_of(id) as u64 * self.of_class
+    }
+}
+
 /// An identity without its mass class.
 fn number_of(id: u64) -> u64 {
     id & !(7 << 60)
@@ -130,16 +154,21 @@ fn number_of(id: u64) -> u64 {
 
 /// The first identity above those of all particles.
 pub fn next_id(particles: Option<&HostParticles>) -> u64 {
-    particles.and_then(|particles| particles.id.iter().map(|&id| number_of(id)).max()).map_or(0, |last| last + 1)
+    particles.map_or(0, |particles| Numbering::of(particles).next)
 }
 
-fn of_particles(particles: &HostParticles, lengths: [f64; 3], chosen: impl Iterator<Item = usize>) -> Rows {
+fn of_particles(
+    particles: &HostParticles,
+    lengths: [f64; 3],
+    numbering: Numbering,
+    chosen: impl Iterator<Item = usize>,
+) -> Rows {
     let mut rows = Rows::default();
     for n in chosen {
         rows.position.push([0, 1, 2].map(|axis| particles.coordinate(n, axis, lengths[axis])));
         rows.velocity.push([0, 1, 2].map(|axis| f64::from(particles.velocity[axis][n])));
         rows.mass.push(particles.mass(n));
-        rows.id.push(number_of(particles.id[n]));
+        rows.id.push(numbering.identity(particles.id[n]));
     }
     rows
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Numbers that a file can hold.
 pub trait Number: Pod {
-    /// Their type in NumPy's words, little-endian.
+    /// NumPy's name of the type, little-endian.
     const TYPE: &'static str;
 }
 

@@ -22,7 +22,7 @@ const ATTRIBUTES: [fn(&Rows, usize) -> f64; 7] = [
 
 /// Writes all particles, a bounded number at a time.
 ///
-/// * `progress`: is told the fraction that is written
+/// * `progress`: receives the fraction written
 ///
 /// # Errors
 /// [`IcError::Io`]; a file of that name, if any, is then untouched.

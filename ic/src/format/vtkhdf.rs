@@ -23,7 +23,7 @@ const AT_A_TIME: usize = 64;
 /// * `side`: cells of a block along each axis
 /// * `fields`: names of the fields
 /// * `values`: of a field in a block of a level, by their numbers; x fastest
-/// * `progress`: is told the fraction that is written
+/// * `progress`: receives the fraction written
 ///
 /// # Errors
 /// [`IcError`] of a file that cannot be written; a file of that name, if any, is then untouched.

@@ -197,6 +197,11 @@ fn starts() {
         "evolve: t = 1, but the start is in comoving coordinates; use z_end and at_z instead of t_end and at_t",
     );
     check(
+        "evolve(IC, #{ z_end: 0, outputs: [2, 1] });",
+        "                        ^",
+        "evolve: outputs: a list, expected a map #{…}",
+    );
+    check(
         r#"evolve(problem("uniform_flow"), #{ gamma: 1.4 });"#,
         r#"                                   ^"#,
         "evolve: gamma = 1.4: the initial state has gamma = 1.6666666666666667; set gamma there",

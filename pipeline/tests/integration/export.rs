@@ -35,18 +35,28 @@ fn a_deck_states_its_options() {
             ["ics.hdf5", "outputs.txt"],
         ),
         ("gamer", "Input__Parameter", "MAX_LEVEL                2  ", ["PAR_IC", "Input__Flag_ParMassCell"]),
-        ("ramses", "ramses.nml", "m_refine=8,8  ! evolve.refine", ["ics/ic_velcx", "ics/ic_poscz"]),
+        ("ramses", "ramses.nml", "m_refine=8,8  ! evolve.refine", ["ics/ic_deltab", "ics/ic_poscz"]),
     ] {
         let done = comove(folder, &["export", "r.rhai", "--for", code], 0);
         assert!(done.contains(&format!("r_{code}: ")) && done.contains("4096 particles"), "{done}");
         let made = folder.join(format!("r_{code}"));
         let text = fs::read_to_string(made.join(file)).unwrap();
-        assert!(text.contains(line) && text.contains("  evolve.courant = "), "{text}");
+        assert!(text.contains(line) && text.contains("  evolve.sheet_passes = "), "{text}");
         // of no effect, or with a counterpart
-        assert!(!text.contains("cosmology.sigma8") && !text.contains("  evolve.max_level ="), "{text}");
+        assert!(
+            !text.contains("cosmology.sigma8")
+                && !text.contains("evolve.courant")
+                && !text.contains("  evolve.max_level ="),
+            "{text}"
+        );
         assert!(files.iter().all(|name| made.join(name).is_file()), "{files:?}");
     }
-    let flags = fs::read_to_string(folder.join("r_gamer/Input__Flag_ParMassCell")).unwrap();
+    // files of an earlier export go, others stay
+    let made = folder.join("r_gamer");
+    ["UM_IC", "notes"].iter().for_each(|name| fs::write(made.join(name), "old").unwrap());
+    comove(folder, &["export", "r.rhai", "--for", "gamer", "--overwrite"], 0);
+    assert!(!made.join("UM_IC").exists() && made.join("notes").exists() && made.join("PAR_IC").exists());
+    let flags = fs::read_to_string(made.join("Input__Flag_ParMassCell")).unwrap();
     // a level that may be refined each: eight particles of (20/16)³
     assert_eq!(flags.lines().count(), 3, "{flags}");
     assert!(flags.lines().nth(1).unwrap().ends_with("1.5625e1"), "{flags}");
@@ -69,6 +79,11 @@ fn mistakes_name_the_remedy() {
         (&["x.h5", "there.hdf5", "--format", "gadget"], 2, "there.hdf5: exists; give another name, or --overwrite"),
         (&["x.h5", "there.hdf5", "--format", "npy"], 2, "there.hdf5: is a file; expected a folder"),
         (&["x.h5", ".", "--format", "vtkhdf"], 2, ".: is a folder; expected a file"),
+        (
+            &["x.h5", "x.h5", "--format", "gadget", "--overwrite"],
+            2,
+            "x.h5: is or contains the source x.h5; give another",
+        ),
         (&["x.h5", "--format", "gadget"], 4, "x.h5: "),
         (&["y.h5", "--format", "gadget"], 6, "y.h5: No such file"),
         (&["r.rhai", "--for", "swift", "-p", "two=true"], 2, "r.rhai: has 2 runs; choose one with --stage: 2 ("),

@@ -42,7 +42,7 @@ const SWIFT_SMOOTHING: f64 = 1.234_8;
 /// Kilometres a second in cm/s.
 const KM_CM: f64 = 1e5;
 
-/// What one code unit is in the units of a file.
+/// One code unit in the units of a file.
 struct FileUnits {
     length: f64,
     mass: f64,
@@ -147,7 +147,7 @@ fn scaled(values: &[f64], factor: f64) -> Vec<f64> {
 
 /// Writes a file, a bounded number of particles at a time.
 ///
-/// * `progress`: is told the fraction that is written
+/// * `progress`: receives the fraction written
 ///
 /// # Errors
 /// [`IcError`] of a file that cannot be written; a file of that name, if any, is then untouched.
@@ -309,9 +309,10 @@ mod tests {
     use crate::format::{LoadIc, Part, open};
     use crate::uniform_mesh::DarkMatter;
     use comove_sim::HostParticles;
-    use comove_sim::kernels::point::particle::id_of_class;
+    use comove_sim::kernels::point::particle::{class_of, id_of_class};
 
-    /// Particles of two masses come back bit for bit, in files for SWIFT with identities from 1 on.
+    /// Particles of two masses, each numbered from 0, come back bit for bit; in files numbers of the heavier ones follow, and for
+    /// SWIFT identities are from 1 on.
     #[test]
     fn particles_come_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -323,7 +324,8 @@ mod tests {
         for n in 0..700u32 {
             (0..3).for_each(|axis| known.position[axis as usize].push(value(n, axis)));
             (0..3).for_each(|axis| known.velocity[axis as usize].push(value(n, axis) as f32 * 1e-10 - 0.2));
-            known.id.push(id_of_class(usize::from(n % 3 == 0) * 2, u64::from(n)).unwrap());
+            let (class, number) = if n % 3 == 0 { (2, n / 3) } else { (0, n - n / 3 - 1) };
+            known.id.push(id_of_class(class, u64::from(number)).unwrap());
         }
         known.particle_mass = 1.0;
         known.particle_mass = f64::powi(box_mpc_h, 3) / known.header().mass_in_class_0() as f64;
@@ -352,7 +354,8 @@ mod tests {
             let mut order: Vec<usize> = (0..known.len()).collect();
             order.sort_by_key(|&n| known.id[n]);
             let first = u64::from(dialect == Dialect::Swift);
-            assert_eq!(set.id, order.iter().map(|&n| known.id[n] + first).collect::<Vec<_>>());
+            let in_file = |id: u64| id + first + 466 * class_of(id) as u64;
+            assert_eq!(set.id, order.iter().map(|&n| in_file(known.id[n])).collect::<Vec<_>>());
             for axis in 0..3 {
                 assert_eq!(set.position[axis], order.iter().map(|&n| known.position[axis][n]).collect::<Vec<_>>());
                 assert_eq!(set.velocity[axis], order.iter().map(|&n| known.velocity[axis][n]).collect::<Vec<_>>());

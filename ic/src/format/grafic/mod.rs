@@ -42,6 +42,7 @@ const MOST_CELLS: i32 = 1 << 16;
 
 const VELC: [&str; 3] = ["ic_velcx", "ic_velcy", "ic_velcz"];
 const POSC: [&str; 3] = ["ic_poscx", "ic_poscy", "ic_poscz"];
+const CONTRAST: &str = "ic_deltab";
 const VELB: [&str; 3] = ["ic_velbx", "ic_velby", "ic_velbz"];
 
 impl Reader for Grafic {
@@ -91,7 +92,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 /// The files that are read.
 pub(super) fn files(path: &Path) -> Vec<PathBuf> {
-    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain(["ic_deltab"]);
+    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain([CONTRAST]);
     let all = folders(path).into_iter().flat_map(|folder| names().map(move |name| folder.join(name)));
     all.filter(|file| file.is_file()).collect()
 }
@@ -365,7 +366,7 @@ impl Meshes {
         let share = if self.dark_matter { c.omega_b / c.omega_m } else { 1.0 };
         let temperature_k = ic.temperature_k.unwrap_or_else(|| gas_temperature_k(c, ic.z));
         let specific = specific_internal_energy(c, a, temperature_k, ic.mean_molecular_weight, ic.gamma);
-        let (contrast, velocities) = (level.planes("ic_deltab")?, level.open(VELB)?);
+        let (contrast, velocities) = (level.planes(CONTRAST)?, level.open(VELB)?);
         for k in mesh.planes.clone() {
             let density: Vec<f64> = contrast.read(k)?.into_iter().map(|delta| share * (1.0 + delta)).collect();
             for (momentum, velocity) in mesh.momentum.iter_mut().zip(&velocities) {

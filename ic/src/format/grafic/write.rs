@@ -1,6 +1,6 @@
 //! Writing a mesh as a folder of GRAFIC files: the quantities of the module's table, in 32 bits and native byte order.
 
-use super::{HEADER_BYTES, POSC, VELB, VELC};
+use super::{CONTRAST, HEADER_BYTES, POSC, VELB, VELC};
 use crate::error::IcError;
 use crate::format::write_then_rename;
 use crate::uniform_mesh::{Lattice, UniformMesh};
@@ -23,10 +23,16 @@ pub struct GraficHeader {
 /// Value of a cell by its offset.
 type Value<'m> = Box<dyn Fn(usize) -> f64 + 'm>;
 
-/// Writes a mesh, which is here as a whole, plane by plane.
+/// Names of all files that [`write`] makes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    [CONTRAST].into_iter().chain(VELB).chain(VELC).chain(POSC)
+}
+
+/// Writes a mesh, held entirely by this rank, plane by plane. The density contrast is 0 without gas: RAMSES reads the header of
+/// its file in any case.
 ///
 /// * `share`: mean density of the gas, in the mean matter density
-/// * `progress`: is told the fraction that is written
+/// * `progress`: receives the fraction written
 ///
 /// # Errors
 /// [`IcError::Io`]; a file of that name, if any, is then untouched.
@@ -36,10 +42,10 @@ pub fn write(
     (mesh, share): (&UniformMesh, f64),
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
-    let mut files: Vec<(&str, Value<'_>)> = Vec::new();
     let km_s = VELOCITY_KM_S / header.a;
+    let contrast = move |n: usize| mesh.density.get(n).map_or(0.0, |density| density / share - 1.0);
+    let mut files: Vec<(&str, Value<'_>)> = vec![(CONTRAST, Box::new(contrast))];
     if !mesh.density.is_empty() {
-        files.push(("ic_deltab", Box::new(move |n| mesh.density[n] / share - 1.0)));
         for (momentum, name) in mesh.momentum.iter().zip(VELB) {
             files.push((name, Box::new(move |n| momentum[n] / mesh.density[n] * km_s)));
         }

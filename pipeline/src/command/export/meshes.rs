@@ -1,5 +1,6 @@
 //! Exports of a snapshot's fields: on uniform grids for NumPy, on its own meshes for ParaView.
 
+use super::remove_earlier;
 use crate::error::PipelineError;
 use comove_analysis::cell_fields::{CellField, Gas, field_of};
 use comove_analysis::cells::patch_cells;
@@ -43,6 +44,7 @@ pub(super) fn npy(
     (fields, level): (&[CellField], usize),
     progress: &dyn Fn(f64),
 ) -> Result<String, PipelineError> {
+    remove_earlier(folder, earlier_arrays(folder))?;
     let mut arrays = Map::new();
     let mut describe = |name: &str, unit: &str, meaning: &str, shape: &[usize]| {
         arrays.insert(name.into(), json!({ "unit": unit, "meaning": meaning, "shape": shape }));
@@ -72,6 +74,15 @@ pub(super) fn npy(
     let text = serde_json::to_vec_pretty(&contents).expect("numbers and names");
     complete_file::write(&path, &text).map_err(PipelineError::io(&path))?;
     Ok(format!("{} fields on the grid of level {level}", fields.len()))
+}
+
+/// Files of an earlier export into a folder: its description, and the arrays in it.
+fn earlier_arrays(folder: &Path) -> impl Iterator<Item = String> {
+    let text = std::fs::read(folder.join(CONTENTS)).unwrap_or_default();
+    let contents: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let names = contents["arrays"].as_object().into_iter().flat_map(|arrays| arrays.keys());
+    let files: Vec<String> = names.map(|name| format!("{name}.npy")).collect();
+    [CONTENTS.to_owned()].into_iter().chain(files)
 }
 
 /// Writes the columns of particles; returns their names, units and meanings.

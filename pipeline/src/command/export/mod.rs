@@ -17,6 +17,7 @@ mod snapshot;
 use crate::cli::Export;
 use crate::error::PipelineError;
 use comove_kernels::memory;
+use comove_sim::{Cosmology, complete_file};
 use std::path::{Path, PathBuf};
 
 /// Ending of recipes.
@@ -40,7 +41,16 @@ fn output(asked: &Export, ending: &str) -> PathBuf {
     asked.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}{ending}")))
 }
 
-/// Refuses what needs more bytes of memory than are free.
+/// Density parameter of the gas: all matter where there is no dark matter.
+fn omega_of_gas(cosmology: &Cosmology, has_gas: bool, has_dark_matter: bool) -> f64 {
+    match (has_gas, has_dark_matter) {
+        (false, _) => 0.0,
+        (true, false) => cosmology.omega_m,
+        (true, true) => cosmology.omega_b,
+    }
+}
+
+/// Checks that so many bytes of memory are free.
 fn check_memory(needed: f64) -> Result<(), PipelineError> {
     match memory::available().filter(|&available| needed > available) {
         Some(available) => Err(PipelineError::Memory { needed, available }),
@@ -48,7 +58,31 @@ fn check_memory(needed: f64) -> Result<(), PipelineError> {
     }
 }
 
-/// Refuses a path where something is that may not be replaced: a file, or a folder that is not empty.
+/// Checks that the output may be written: that no file is there, nor a folder with files, unless they may be replaced, and that
+/// it is not `source`, nor a folder that contains it.
+fn check_output(path: &Path, asked: &Export, is_folder: bool, source: &Path) -> Result<(), PipelineError> {
+    check_absent(path, asked, is_folder)?;
+    match (path.canonicalize(), source.canonicalize()) {
+        (Ok(output), Ok(source)) if source.starts_with(&output) => {
+            let reason =
+                format!("{}: is or contains the source {}; give another name", path.display(), source.display());
+            Err(PipelineError::Usage(reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes files of an earlier export, the one that describes the others first, so that no mixture passes for complete.
+fn remove_earlier(folder: &Path, names: impl Iterator<Item = impl AsRef<Path>>) -> Result<(), PipelineError> {
+    for path in names.map(|name| folder.join(name)) {
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(PipelineError::io(&path)(error)),
+            _ => {}
+        }
+    }
+    complete_file::remove_leftovers(folder).map_err(PipelineError::io(folder))
+}
+
 fn check_absent(path: &Path, asked: &Export, is_folder: bool) -> Result<(), PipelineError> {
     let usage = |reason: &str| Err(PipelineError::Usage(format!("{}: {reason}", path.display())));
     let is_empty = || path.read_dir().is_ok_and(|mut entries| entries.next().is_none());

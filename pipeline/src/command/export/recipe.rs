@@ -1,7 +1,7 @@
 //! Exports of a recipe: its initial condition in the format of another code, and a parameter file for the run.
 
 use super::deck::{self, Setup};
-use super::{check_absent, check_memory, output};
+use super::{check_absent, check_memory, check_output, output, remove_earlier};
 use crate::campaign::{CampaignResolver, select};
 use crate::cli::{Code, Export};
 use crate::command::{evaluated, given, print};
@@ -19,7 +19,7 @@ use comove_ic::particle_rows::{Particles, next_id};
 use comove_ic::{UniformMesh, restrict};
 use comove_kernels::Device;
 use comove_sim::parallel::Communicator;
-use comove_sim::{HostParticles, Precision};
+use comove_sim::{Cosmology, HostParticles, Precision};
 use std::path::Path;
 
 pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
@@ -33,9 +33,12 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let name = resolver.name(n);
     let (ic, facts) = initial(&resolver, n, run, asked)?;
     check(run, facts, code, name)?;
+    if let InitialCondition::Load(load, _) = ic {
+        check_output(&folder, asked, true, &load.path)?;
+    }
     if code == Code::Ramses && ic.off_lattice().is_some() {
-        let reason =
-            "particles that are on no lattice; --for ramses needs those of a mesh: use --for gadget, swift or gamer";
+        let reason = "particles that are on no lattice; --for ramses needs one in each cell of a mesh: use --for gadget, \
+                      swift or gamer";
         return Err(PipelineError::input(&asked.source, reason));
     }
 
@@ -49,7 +52,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let alone = Communicator::alone();
     let has_gas = mesh.has_gas(&alone);
-    let lattice = (code == Code::Ramses).then(|| mesh.dark_matter.clone()).flatten();
+    let lattice = mesh.dark_matter.clone().filter(|_| code == Code::Ramses);
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
     let setup = Setup {
         campaign: &recipe.campaign.name,
@@ -58,8 +61,10 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
         has_gas,
         particles: dark_matter.as_ref().map_or(0, HostParticles::len),
         particle_mass: dark_matter.as_ref().map_or(0.0, |particles| particles.particle_mass),
+        has_several_masses: dark_matter.as_ref().is_some_and(|particles| particles.header().heaviest_class() > 0),
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
+    remove_earlier(&folder, deck::files(code))?;
     mesh.dark_matter = lattice;
     write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
     drop((line, job));
@@ -83,8 +88,7 @@ fn write(
         let gas = setup.has_gas.then(|| Particles::of_mesh(mesh, facts.box_mpc_h, next_id(dark_matter)));
         gas.into_iter().chain(dark()).collect::<Vec<_>>()
     };
-    let mut cosmology = facts.cosmology;
-    cosmology.omega_b = setup.omega_gas();
+    let cosmology = Cosmology { omega_b: setup.omega_gas(), ..facts.cosmology };
     let header = ParticleHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
     match code {
         Code::Gadget => {
@@ -107,10 +111,8 @@ fn write(
             deck::gamer::write_deck(setup, folder)
         }
         Code::Ramses => {
-            let (ics, header) = (
-                folder.join(deck::ramses::IC),
-                GraficHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h },
-            );
+            let ics = folder.join(deck::ramses::IC);
+            let header = GraficHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
             std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
             grafic::write(&ics, &header, (mesh, setup.omega_gas() / cosmology.omega_m), progress)?;
             deck::ramses::write_deck(setup, folder)
@@ -164,7 +166,7 @@ fn initial<'r>(
 fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(), PipelineError> {
     let refuse = |what: &str, found: String, expected: &str| {
         let code = code.name();
-        Err(PipelineError::Usage(format!("{name}: {what} = {found}; --for {code} needs {expected}; change the option")))
+        Err(PipelineError::Usage(format!("{name}: {what} = {found}; --for {code} needs {expected}: change {what}")))
     };
     if run.parameters.boundary.periodic() != [true; 3] {
         let found = serde_json::to_string(&run.parameters.boundary).expect("names");

@@ -1,6 +1,6 @@
 //! Exports of snapshots.
 
-use super::{check_absent, check_memory, leaf_cells, meshes, output};
+use super::{check_memory, check_output, leaf_cells, meshes, omega_of_gas, output};
 use crate::cli::{Export, ExportFormat};
 use crate::command::print;
 use crate::error::PipelineError;
@@ -11,7 +11,7 @@ use comove_ic::format::gadget::write::{self as gadget, Dialect, ParticleHeader};
 use comove_ic::particle_rows::{Particles, next_id};
 use comove_sim::kernels::layout::{FIELDS, GROUP_CELLS};
 use comove_sim::kernels::particles::COLUMNS;
-use comove_sim::{HostParticles, Snapshot};
+use comove_sim::{Cosmology, HostParticles, Snapshot};
 use std::path::Path;
 
 pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), PipelineError> {
@@ -25,7 +25,7 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
         return ignored("fields");
     }
     let path = output(asked, ending(format));
-    check_absent(&path, asked, is_npy)?;
+    check_output(&path, asked, is_npy, &asked.source)?;
     regular_file(&asked.source)?;
     isolated_read::snapshot(&asked.source)?;
     check_memory(bytes(&asked.source)?)?;
@@ -88,6 +88,8 @@ fn particles(source: &Path, snapshot: &Snapshot, path: &Path, progress: &dyn Fn(
         types.push(leaf_cells::particles(snapshot, next_id(dark_matter)));
     }
     types.extend(dark_matter.into_iter().flat_map(|particles| Particles::of_dark_matter(particles, lengths)));
+    let omega_b = omega_of_gas(&cosmology, header.fields.has_gas(), dark_matter.is_some());
+    let cosmology = Cosmology { omega_b, ..cosmology };
     let header = ParticleHeader { cosmology, a: header.a, box_mpc_h: lengths[0] };
     gadget::write(path, Dialect::Gadget, &header, &types, progress)?;
     let counts = types.iter().map(|particles| format!("{} of type {}", particles.count, particles.kind as usize));

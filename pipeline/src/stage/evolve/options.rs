@@ -2,7 +2,11 @@
 
 use crate::moment::Moment;
 use comove_sim::{RunParameters, SimError, StartFacts};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
 /// The options that only decide how long a run goes and what it writes: outside the fingerprint.
@@ -15,13 +19,32 @@ pub(crate) struct Extent {
     pub t_end: Option<f64>,
     /// Outputs on the way.
     #[serde(default)]
+    #[serde(deserialize_with = "from_map")]
     pub outputs: Outputs,
     /// Checkpoints on the way; there is always one before the last step.
     #[serde(default)]
+    #[serde(deserialize_with = "from_map")]
     pub checkpoints: Checkpoints,
     /// For a run from a snapshot: start another trajectory there. A checkpoint is else continued bit for bit.
     #[serde(default)]
     pub branch: bool,
+}
+
+/// A structure of a map. A list is refused, which serde takes for the members in their order.
+fn from_map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Members<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+    deserializer.deserialize_map(Members(PhantomData))
 }
 
 /// The names of [`Extent`]'s options.

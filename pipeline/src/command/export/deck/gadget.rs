@@ -42,13 +42,13 @@ fn config(setup: &Setup<'_>) -> Vec<Line> {
         line("PERIODIC", "", "evolve.boundary, evolve.gravity_boundary"),
         line("NTYPES=", 6, ""),
         line("NSOFTCLASSES=", 2, ""),
-        line("PMGRID=", 2 * setup.facts.root[0], "ic.root"),
         line("GAMMA=", run.gamma, "evolve.gamma"),
         line("DOUBLEPRECISION=", 1, ""),
         line("IDS_64BIT", "", ""),
     ];
     if run.gravity {
         config.push(line("SELFGRAVITY", "", "evolve.gravity"));
+        config.push(line("PMGRID=", 2 * setup.facts.root[0], "ic.root"));
     }
     config
 }

@@ -12,6 +12,9 @@ pub(in crate::command::export) const GAS: &str = "UM_IC";
 /// File of the dark matter.
 pub(in crate::command::export) const DARK_MATTER: &str = "PAR_IC";
 
+const PARAMETERS: &str = "Input__Parameter";
+const DUMPS: &str = "Input__DumpTable";
+
 /// A threshold that no cell reaches.
 const NEVER: f64 = 1e30;
 
@@ -32,6 +35,7 @@ const FLAGS: [Flag; 5] = [
         file: "Input__Flag_Rho",
         column: "Density",
         thresholds: |setup, criterion| match criterion {
+            _ if !setup.has_gas => None,
             Criterion::DensityAbove { thresholds } => Some(thresholds.clone()),
             Criterion::OverdensityAbove { thresholds } => {
                 let mean = setup.omega_gas() / setup.cosmology().omega_m;
@@ -70,7 +74,8 @@ const FLAGS: [Flag; 5] = [
         file: "Input__Flag_ParMassCell",
         column: "Particle_Mass_per_Cell",
         thresholds: |setup, criterion| match criterion {
-            Criterion::ParticlesAbove { thresholds } => {
+            // GAMER adds the masses of all particles, comove counts the lightest ones
+            Criterion::ParticlesAbove { thresholds } if !setup.has_several_masses => {
                 Some(thresholds.iter().map(|t| t * setup.particle_mass).collect())
             }
             _ => None,
@@ -87,10 +92,10 @@ fn gradient(criterion: &Criterion, quantity: Quantity) -> Option<Vec<f64>> {
 }
 
 impl Flag {
-    /// Thresholds of the levels below the finest: of several criteria those that any cell meets first.
+    /// Thresholds of the levels below the finest: of several criteria the weakest one.
     fn by_level(&self, setup: &Setup<'_>) -> Option<Vec<f64>> {
         let never = if self.is_below { 0.0 } else { NEVER };
-        let found: Vec<_> = criteria(setup).into_iter().filter_map(|one| (self.thresholds)(setup, one)).collect();
+        let found: Vec<_> = setup.criteria().into_iter().filter_map(|one| (self.thresholds)(setup, one)).collect();
         let of_level = |level: usize| {
             let all = found.iter().map(|thresholds| thresholds.get(level).copied().unwrap_or(never));
             all.fold(never, |first, t| if self.is_below { first.max(t) } else { first.min(t) })
@@ -100,25 +105,21 @@ impl Flag {
     }
 }
 
-/// The criteria of the run, those that `any` joins one by one.
-fn criteria<'s>(setup: &Setup<'s>) -> Vec<&'s Criterion> {
-    fn parts(criterion: &Criterion) -> Vec<&Criterion> {
-        match criterion {
-            Criterion::Any(any) => any.iter().flat_map(parts).collect(),
-            one => vec![one],
-        }
-    }
-    setup.run.parameters.refine.iter().flat_map(parts).collect()
+/// Files of GAMER's input, the parameter file first.
+pub(super) fn files() -> impl Iterator<Item = &'static str> {
+    [PARAMETERS, DUMPS, GAS, DARK_MATTER].into_iter().chain(FLAGS.iter().map(|flag| flag.file))
 }
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let lines = lines(setup);
     let is_covered = |one: &Criterion| FLAGS.iter().any(|flag| (flag.thresholds)(setup, one).is_some());
-    let left: Vec<&Criterion> = criteria(setup).into_iter().filter(|one| !is_covered(one)).collect();
-    let (particles, levels) = (setup.particles > 0, setup.run.parameters.max_level + 1);
+    let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
+    let (particles, run) = (setup.particles > 0, &setup.run.parameters);
+    let (gravity, levels) = (run.gravity, run.max_level + 1);
+    let dual = if run.dual_energy { " --dual=DE_ENPY" } else { "" };
     let remarks = [
         format!(
-            "Configure with: --model=HYDRO --gravity=true --comoving=true --particle={particles} --double=true --dual=DE_ENPY \
+            "Configure with: --model=HYDRO --gravity={gravity} --comoving=true --particle={particles} --double=true{dual} \
              --hdf5=true --fftw=FFTW3 --nlevel={levels}"
         ),
         "Code units are those of comove: comoving Mpc/h, mean matter density, a v_pec/(100 km/s); omega_lambda is 1 - omega_m.".into(),
@@ -131,13 +132,9 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
             write(folder, flag.file, &format!("# Level  {}\n{rows}", flag.column))?;
         }
     }
-    let dumps: String = setup.outputs().iter().enumerate().map(|(n, a)| format!("{n:9}  {a:.16}\n")).collect();
-    write(
-        folder,
-        "Input__DumpTable",
-        &format!("#Dump ID  Dump Time\n{dumps}***************END LINE***************\n"),
-    )?;
-    write(folder, "Input__Parameter", &format!("{text}\n{}", columns(&lines, "#")))
+    let dumps: String = setup.outputs().iter().enumerate().map(|(n, a)| format!("{n:9}  {a}\n")).collect();
+    write(folder, DUMPS, &format!("#Dump ID  Dump Time\n{dumps}***************END LINE***************\n"))?;
+    write(folder, PARAMETERS, &format!("{text}\n{}", columns(&lines, "#")))
 }
 
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
@@ -187,16 +184,18 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("GAMMA", run.gamma, "evolve.gamma"),
         line("MOLECULAR_WEIGHT", setup.facts.mean_molecular_weight, "ic.mean_molecular_weight"),
         line("OPT__1ST_FLUX_CORR", if run.first_order_redo { -1 } else { 0 }, "evolve.first_order_redo"),
-        line("DUAL_ENERGY_SWITCH", run.switch(), "evolve.eta, evolve.dual_energy"),
         line("OPT__FREEZE_FLUID", number(!setup.has_gas), "ic.gas"),
-        line("MIN_DENS", run.density_floor, "evolve.density_floor"),
-        line("MIN_PRES", run.pressure_floor, "evolve.pressure_floor"),
+        line("MIN_DENS", format!("{:e}", run.density_floor), "evolve.density_floor"),
+        line("MIN_PRES", format!("{:e}", run.pressure_floor), "evolve.pressure_floor"),
         line("OPT__SELF_GRAVITY", number(run.gravity), "evolve.gravity"),
         line("OPT__INIT", if setup.has_gas { 3 } else { 1 }, "ic.gas"),
         line("OPT__OUTPUT_TOTAL", 1, ""),
         line("OPT__OUTPUT_MODE", 3, "evolve.outputs"),
         line("OUTPUT_DIR", ".", ""),
     ]);
+    if run.dual_energy {
+        lines.push(line("DUAL_ENERGY_SWITCH", run.eta, "evolve.eta, evolve.dual_energy"));
+    }
     if setup.has_gas {
         lines.extend([
             line("OPT__UM_IC_LEVEL", setup.facts.level, "ic.cells, ic.root"),

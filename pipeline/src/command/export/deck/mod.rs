@@ -7,12 +7,15 @@ pub(super) mod gamer;
 pub(super) mod ramses;
 pub(super) mod swift;
 
+use super::omega_of_gas;
+use crate::cli::Code;
 use crate::error::PipelineError;
 use crate::stage::evolve::run::Evolve;
 use crate::stage::initial::InitialFacts;
+use comove_ic::format::grafic::write as grafic;
 use comove_sim::{Cosmology, Criterion, complete_file};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A run, with the initial condition that is written for it.
 pub(super) struct Setup<'a> {
@@ -22,8 +25,22 @@ pub(super) struct Setup<'a> {
     pub has_gas: bool,
     /// Particles of dark matter of all masses.
     pub particles: usize,
-    /// Mass of the lightest, mean matter density · (Mpc/h)³.
+    /// Mass of the lightest particles, mean matter density · (Mpc/h)³.
     pub particle_mass: f64,
+    pub has_several_masses: bool,
+}
+
+/// Files of the input of a code, the parameter file first.
+pub(super) fn files(code: Code) -> Box<dyn Iterator<Item = PathBuf>> {
+    match code {
+        Code::Gadget => Box::new(["param.txt", "outputs.txt", "Config.sh", "ics.hdf5"].into_iter().map(PathBuf::from)),
+        Code::Swift => Box::new(["swift.yml", "outputs.txt", swift::IC].into_iter().map(PathBuf::from)),
+        Code::Gamer => Box::new(gamer::files().map(PathBuf::from)),
+        Code::Ramses => {
+            let ics = grafic::names().map(|name| Path::new(ramses::IC).join(name));
+            Box::new([PathBuf::from("ramses.nml")].into_iter().chain(ics))
+        }
+    }
 }
 
 /// A line of a parameter file.
@@ -38,8 +55,30 @@ pub(super) fn line(key: &'static str, value: impl ToString, options: &'static st
     Line { key, value: value.to_string(), options }
 }
 
-/// Options that act on the initial condition alone, which is written as it is, or have no effect in comoving coordinates.
-const WITHOUT_EFFECT: [&str; 4] = ["cosmology.sigma8", "cosmology.n_s", "cosmology.t_cmb_k", "evolve.four_pi_g"];
+/// Options that act on the initial condition alone, which is written as it is, that have no effect in comoving coordinates, or
+/// whose only value here is the default of all codes.
+const WITHOUT_EFFECT: [&str; 6] = [
+    "cosmology.sigma8",
+    "cosmology.n_s",
+    "cosmology.t_cmb_k",
+    "evolve.four_pi_g",
+    "evolve.boundary",
+    "evolve.gravity_boundary",
+];
+
+/// Options of gas.
+const OF_GAS: [&str; 10] = [
+    "evolve.courant",
+    "evolve.density_floor",
+    "evolve.dual_energy",
+    "evolve.eta",
+    "evolve.first_order_redo",
+    "evolve.floor_budget",
+    "evolve.gamma",
+    "evolve.pressure_floor",
+    "evolve.scheme",
+    "evolve.sweep_order",
+];
 
 /// Values with which an option has no effect.
 const NEUTRAL: [(&str, f64); 3] = [("cosmology.omega_r", 0.0), ("cosmology.w0", -1.0), ("cosmology.wa", 0.0)];
@@ -49,9 +88,19 @@ impl Setup<'_> {
         &self.facts.cosmology
     }
 
-    /// Baryons: of gas alone all matter.
     pub(super) fn omega_gas(&self) -> f64 {
-        if self.has_gas && self.particles == 0 { self.cosmology().omega_m } else { self.cosmology().omega_b }
+        omega_of_gas(self.cosmology(), self.has_gas, self.particles > 0)
+    }
+
+    /// The refinement criteria of the run; of a combination with `any` its parts.
+    fn criteria(&self) -> Vec<&Criterion> {
+        fn parts(criterion: &Criterion) -> Vec<&Criterion> {
+            match criterion {
+                Criterion::Any(any) => any.iter().flat_map(parts).collect(),
+                one => vec![one],
+            }
+        }
+        self.run.parameters.refine.iter().flat_map(parts).collect()
     }
 
     pub(super) fn start(&self) -> f64 {
@@ -96,7 +145,7 @@ impl Setup<'_> {
         all
     }
 
-    /// What lines of a parameter file do not cover: options with their values.
+    /// Options that lines of a parameter file do not cover, with their values.
     ///
     /// * `criteria`: refinement criteria that no line covers
     fn not_covered(&self, lines: &[&Line], criteria: &[&Criterion]) -> Vec<String> {
@@ -104,9 +153,11 @@ impl Setup<'_> {
         let is_neutral = |option: &str, value: &str| {
             NEUTRAL.iter().any(|(name, neutral)| *name == option && value.parse() == Ok(*neutral))
         };
-        let left = self.options().into_iter().filter(|(option, value)| {
-            !named(option) && !WITHOUT_EFFECT.contains(&option.as_str()) && !is_neutral(option, value)
-        });
+        let has_effect = |option: &str| {
+            !WITHOUT_EFFECT.contains(&option) && (self.has_gas || !OF_GAS.contains(&option)) && !named(option)
+        };
+        let left = self.options().into_iter();
+        let left = left.filter(|(option, value)| has_effect(option) && !is_neutral(option, value));
         let criteria = criteria.iter().map(|criterion| format!("evolve.refine: {}", criterion_text(criterion)));
         left.map(|(option, value)| format!("{option} = {value}")).chain(criteria).collect()
     }
@@ -123,7 +174,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The beginning of a parameter file: its source, remarks, and the options without counterpart.
+/// The beginning of a parameter file: its source, remarks, and the options that it does not carry over.
 ///
 /// * `comment`: begins a line of comment
 fn top(setup: &Setup<'_>, code: &str, comment: &str, remarks: &[String], not_covered: &[String]) -> String {
@@ -133,7 +184,7 @@ fn top(setup: &Setup<'_>, code: &str, comment: &str, remarks: &[String], not_cov
         "After each value: the comove options that decide it; none where it is the code's recommendation.".into(),
     );
     lines.extend(remarks.iter().cloned());
-    lines.push(format!("Options of comove without counterpart in {code}:"));
+    lines.push(format!("Options of comove that are not carried over to {code}:"));
     lines.extend(not_covered.iter().map(|option| format!("  {option}")));
     lines.iter().map(|line| format!("{comment} {line}\n")).collect()
 }

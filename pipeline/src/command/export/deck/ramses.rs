@@ -13,8 +13,8 @@ const NEVER: f64 = -1.0;
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let lines = lines(setup);
-    let left: Vec<&Criterion> =
-        setup.run.parameters.refine.iter().filter(|one| of_particles(one).or(of_jeans(one)).is_none()).collect();
+    let is_covered = |one: &Criterion| of_particles(one).or(of_jeans(one)).is_some();
+    let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
     let remarks = [
         "Build with NDIM=3, NVAR=5 and SOLVER=hydro; start with: ramses3d ramses.nml".to_owned(),
         "RAMSES reads h, omega_m and omega_lambda in the GRAFIC files, and sets the initial temperature itself.".into(),
@@ -40,8 +40,7 @@ fn groups(lines: &[Line]) -> String {
     text + "/\n"
 }
 
-/// Thresholds of a criterion on the levels from that of the initial condition on; of several criteria those that any cell meets
-/// first.
+/// Thresholds of a criterion on the levels from that of the initial condition on; of several criteria the weakest one.
 ///
 /// * `of`: thresholds of one that counts
 fn thresholds(
@@ -49,7 +48,7 @@ fn thresholds(
     of: fn(&Criterion) -> Option<&Vec<f64>>,
     first: fn(f64, f64) -> f64,
 ) -> Option<String> {
-    let found: Vec<&Vec<f64>> = setup.run.parameters.refine.iter().filter_map(of).collect();
+    let found: Vec<&Vec<f64>> = setup.criteria().into_iter().filter_map(of).collect();
     let of_level = |level: usize| {
         let all = found.iter().filter_map(|thresholds| thresholds.get(level).copied());
         all.reduce(first).unwrap_or(NEVER).to_string()
@@ -70,7 +69,7 @@ fn of_jeans(criterion: &Criterion) -> Option<&Vec<f64>> {
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
     let (run, facts) = (&setup.run.parameters, setup.facts);
     let (root, mesh) = (facts.root[0].ilog2(), facts.cells[0].ilog2());
-    // of all levels that there may be
+    // for as many levels as RAMSES may have
     let steps = if run.time_steps == TimeSteps::Uniform { "30*1" } else { "30*2" };
     let logical = |is_so: bool| if is_so { ".true." } else { ".false." };
     let aout: Vec<String> = setup.outputs().iter().map(f64::to_string).collect();
@@ -113,7 +112,8 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
             line("HYDRO_PARAMS:slope_type", 1, ""),
             line("HYDRO_PARAMS:scheme", "'muscl'", ""),
             line("HYDRO_PARAMS:riemann", "'hllc'", ""),
-            line("HYDRO_PARAMS:smallr", run.density_floor, "evolve.density_floor"),
+            line("HYDRO_PARAMS:pressure_fix", logical(run.dual_energy), "evolve.dual_energy"),
+            line("HYDRO_PARAMS:smallr", format!("{:e}", run.density_floor), "evolve.density_floor"),
         ]);
     }
     lines

@@ -10,12 +10,20 @@ pub(in crate::command::export) const IC: &str = "ics.hdf5";
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let lines = lines(setup);
     let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
-    let with = if setup.has_gas { "--cosmology --self-gravity --hydro" } else { "--cosmology --self-gravity" };
+    let gravity = if setup.run.parameters.gravity { " --self-gravity" } else { "" };
+    let hydro = if setup.has_gas { " --hydro" } else { "" };
+    let start = line("swift", format!("--cosmology{gravity}{hydro} swift.yml"), "evolve.gravity, ic.gas");
     let remarks = [
-        format!("Start with: swift {with} swift.yml"),
+        format!("Start with: {} {}", start.key, start.value),
         "Softening lengths are the width of a cell of the finest level; lengths are comoving Mpc without h.".into(),
     ];
-    let text = top(setup, "SWIFT", "#", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &criteria));
+    let text = top(
+        setup,
+        "SWIFT",
+        "#",
+        &remarks,
+        &setup.not_covered(&lines.iter().chain([&start]).collect::<Vec<_>>(), &criteria),
+    );
     let outputs: String = setup.outputs().iter().map(|a| format!("{a}\n")).collect();
     write(folder, "outputs.txt", &format!("# Scale Factor\n{outputs}"))?;
     write(folder, "swift.yml", &format!("{text}{}", sections(&lines)))
