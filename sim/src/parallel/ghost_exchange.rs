@@ -206,9 +206,10 @@ impl GhostExchange {
     }
 }
 
-/// Twice what is needed: messages take little room, and GPUs take 20 ms to close each other's memory and open it again.
+/// An eighth more than is needed, so that there is room after the next regrids too.
 fn roomy(needs: &[MessageSizes]) -> Vec<MessageSizes> {
-    needs.iter().map(|need| MessageSizes { send: 2 * need.send, receive: 2 * need.receive }).collect()
+    let more = |bytes: usize| bytes + bytes / 8;
+    needs.iter().map(|need| MessageSizes { send: more(need.send), receive: more(need.receive) }).collect()
 }
 
 /// Sends every peer its part of a message on the host, a unit of which is so many values; what they send, one after the

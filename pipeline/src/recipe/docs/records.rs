@@ -203,7 +203,7 @@ const UNITS: &[(&str, &MembersByUnit)] = &[
     ("DensityPdf", &[("", &["redshift"])]),
     ("LevelShare", &[("", &["volume_fraction", "leaf_volume_fraction"])]),
     ("RefinementRow", &[("", &["redshift", "a"]), ("code time", &["time"])]),
-    ("Comparison", &[("", &["redshift"]), ("code time", &["time"]), ("code length", &["finest_width"])]),
+    ("Comparison", &[("", &["redshift"]), ("code time", &["time"]), ("code length", &["finest_width", "front"])]),
     ("Norms", &[("unit of the quantity", &["l1", "l2", "max", "scale"]), ("code length", &["max_at"])]),
     (
         "Point",
