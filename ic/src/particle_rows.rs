@@ -2,6 +2,7 @@
 //!
 //! Rows are computed piece by piece while they are written. Values are in code units.
 
+use crate::particle_set::number_of;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of_class};
@@ -137,19 +138,20 @@ struct Numbering {
 impl Numbering {
     /// Of these particles.
     fn of(particles: &HostParticles) -> Self {
-        let of_class = particles.id.iter().map(|&id| number_of(id) + 1).max().unwrap_or(0);
-        let numbering = Self { of_class, next: 0 };
-        Self { next: particles.id.iter().map(|&id| numbering.identity(id) + 1).max().unwrap_or(0), ..numbering }
+        // one more than the largest number of each class
+        let mut after = [0; CLASSES];
+        for &id in &particles.id {
+            let after = &mut after[class_of(id)];
+            *after = (number_of(id) + 1).max(*after);
+        }
+        let of_class = after.into_iter().max().unwrap_or(0);
+        let present = (0..CLASSES).filter(|&class| after[class] > 0);
+        Self { of_class, next: present.map(|class| after[class] + class as u64 * of_class).max().unwrap_or(0) }
     }
 
     fn identity(self, id: u64) -> u64 {
         number_of(id) + class_of(id) as u64 * self.of_class
     }
-}
-
-/// An identity without its mass class.
-fn number_of(id: u64) -> u64 {
-    id & !(7 << 60)
 }
 
 /// The first identity above those of all particles.

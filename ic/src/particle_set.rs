@@ -184,7 +184,7 @@ impl ParticleSet {
 }
 
 /// An identity without its mass class.
-fn number_of(id: u64) -> u64 {
+pub(crate) fn number_of(id: u64) -> u64 {
     id & !(7 << 60)
 }
 

@@ -159,15 +159,9 @@ pub enum ExportFormat {
     Vtkhdf,
 }
 
-impl ExportFormat {
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gadget => "gadget",
-            Self::Npy => "npy",
-            Self::Vtkhdf => "vtkhdf",
-        }
-    }
+/// Name of a value on the command line.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    value.to_possible_value().expect("no value is hidden").get_name().to_owned()
 }
 
 /// Codes that `comove export` writes the input of.
@@ -181,18 +175,6 @@ pub enum Code {
     Gamer,
     /// RAMSES: a folder of GRAFIC files, ramses.nml
     Ramses,
-}
-
-impl Code {
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gadget => "gadget",
-            Self::Swift => "swift",
-            Self::Gamer => "gamer",
-            Self::Ramses => "ramses",
-        }
-    }
 }
 
 /// Explanation of exports.

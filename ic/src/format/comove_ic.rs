@@ -5,11 +5,12 @@
 use super::hdf5_input::{AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, pieces, text_of};
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
+use super::write_arrays;
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
-use comove_sim::parallel::{Communicator, FIRST, collective_result};
-use comove_sim::shared_file::{SharedFile, allocate, failure};
+use comove_sim::parallel::{Communicator, FIRST};
+use comove_sim::shared_file::{SharedFile, allocate};
 use comove_sim::{HostParticles, SimError, filters};
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
@@ -263,20 +264,19 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
         }
         Ok(places)
     };
-    let file = SharedFile::create(communicator, path, |file| prepare(file).map_err(|source| failure(path, source)))?;
     let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
     let lattice = lattice.into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
     let of_gas = mesh.fields().into_iter().take(gas.len());
     let mut fields = of_gas.chain(lattice).enumerate();
-    let mut put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
-    if let Some((set, _)) = set {
-        let lengths = mesh.cells.map(|n| header.box_mpc_h * n as f64 / mesh.cells[0] as f64);
-        let first = rows_before(communicator, set.len());
-        put = put.and_then(|()| put_set(&file, names.len(), first, set, lengths));
-    }
-    let renamed = file.close(communicator, put)?.map(|temporary| temporary.rename(path));
-    let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
-    Ok(collective_result(communicator, renamed).map(drop)?)
+    write_arrays(communicator, path, prepare, |file| {
+        let mut put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
+        if let Some((set, _)) = set {
+            let lengths = mesh.cells.map(|n| header.box_mpc_h * n as f64 / mesh.cells[0] as f64);
+            let first = rows_before(communicator, set.len());
+            put = put.and_then(|()| put_set(file, names.len(), first, set, lengths));
+        }
+        put
+    })
 }
 
 /// Rows of the ranks before this one: collective.

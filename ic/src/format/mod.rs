@@ -16,12 +16,14 @@ pub use request::{LengthUnit, LoadFormat, LoadIc};
 
 use crate::error::IcError;
 use comove_sim::complete_file::Temporary;
-use comove_sim::parallel::Communicator;
+use comove_sim::parallel::{Communicator, collective_result};
+use comove_sim::shared_file::{SharedFile, failure};
+use comove_sim::{Cosmology, SimError};
 use hdf5_input::Hdf5Input;
 use reader::Reader;
 pub(crate) use reader::{ReadPart, Statements};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Formats that are recognised by content.
@@ -118,9 +120,40 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 
 /// Writes a file under a temporary name beside `path`, makes it durable and gives it its name. A failed write leaves
 /// what was there untouched and nothing else behind.
-fn write_then_rename(path: &Path, write: impl FnOnce(&Path) -> Result<(), IcError>) -> Result<(), IcError> {
-    let failed = |source| IcError::Io { path: path.into(), source };
-    let temporary = Temporary::beside(path).map_err(failed)?;
-    write(temporary.path())?;
-    temporary.rename(path).map_err(failed)
+fn write_then_rename(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), IcError> {
+    let written = || {
+        let temporary = Temporary::beside(path)?;
+        write(temporary.path())?;
+        temporary.rename(path)
+    };
+    written().map_err(|source| IcError::Io { path: path.into(), source })
+}
+
+/// Writes an HDF5 file with large arrays under a temporary name, and gives it its name: collective. A failed write leaves what
+/// was there untouched.
+///
+/// * `prepare`: writes everything but the arrays, and returns their places
+/// * `fill`: writes this rank's part of the arrays
+fn write_arrays(
+    communicator: &Communicator,
+    path: &Path,
+    prepare: impl FnOnce(&hdf5::File) -> hdf5::Result<Vec<u64>>,
+    fill: impl FnOnce(&SharedFile) -> Result<(), SimError>,
+) -> Result<(), IcError> {
+    let file = SharedFile::create(communicator, path, |file| prepare(file).map_err(|source| failure(path, source)))?;
+    let filled = fill(&file);
+    let renamed = file.close(communicator, filled)?.map(|temporary| temporary.rename(path));
+    let renamed = renamed.transpose().map_err(|source| SimError::Io { path: path.into(), source });
+    Ok(collective_result(communicator, renamed).map(drop)?)
+}
+
+/// Background, scale factor and box of a file that is written.
+#[derive(Clone, Copy, Debug)]
+pub struct FileHeader {
+    /// The background.
+    pub cosmology: Cosmology,
+    /// Scale factor.
+    pub a: f64,
+    /// Length of the box along x in comoving Mpc/h.
+    pub box_mpc_h: f64,
 }

@@ -34,7 +34,11 @@ const ALIGNED: usize = 64;
 ///
 /// # Errors
 /// [`IcError::Io`]; a file of that name, if any, is then untouched.
-pub fn write<N: Number>(path: &Path, shape: &[usize], pieces: impl Iterator<Item = Vec<N>>) -> Result<(), IcError> {
+pub fn write<N: Number>(
+    path: &Path,
+    shape: &[usize],
+    pieces: impl Iterator<Item = impl AsRef<[N]>>,
+) -> Result<(), IcError> {
     let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
     let mut header = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}", N::TYPE);
     // six bytes of magic, two of version, two of length, and a line feed
@@ -42,17 +46,14 @@ pub fn write<N: Number>(path: &Path, shape: &[usize], pieces: impl Iterator<Item
     header.push_str(&" ".repeat(padding));
     header.push('\n');
     write_then_rename(path, |temporary| {
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
-            file.write_all(b"\x93NUMPY\x01\x00")?;
-            file.write_all(&(header.len() as u16).to_le_bytes())?;
-            file.write_all(header.as_bytes())?;
-            for piece in pieces {
-                file.write_all(bytemuck::cast_slice(&piece))?;
-            }
-            file.flush()
-        };
-        write().map_err(|source| IcError::Io { path: path.into(), source })
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
+        file.write_all(b"\x93NUMPY\x01\x00")?;
+        file.write_all(&(header.len() as u16).to_le_bytes())?;
+        file.write_all(header.as_bytes())?;
+        for piece in pieces {
+            file.write_all(bytemuck::cast_slice(piece.as_ref()))?;
+        }
+        file.flush()
     })
 }
 

@@ -29,23 +29,20 @@ const ATTRIBUTES: [fn(&Rows, usize) -> f64; 7] = [
 pub fn write(path: &Path, types: &[Particles<'_>], progress: &dyn Fn(f64)) -> Result<(), IcError> {
     let all: usize = types.iter().map(|particles| particles.count).sum();
     write_then_rename(path, |temporary| {
-        let write = || -> std::io::Result<()> {
-            let file = File::create(temporary)?;
-            let mut written = 0;
-            for particles in types {
-                for piece in pieces(0..particles.count) {
-                    let rows = particles.rows(piece.clone());
-                    for (n, attribute) in ATTRIBUTES.iter().enumerate() {
-                        let values: Vec<f64> = (0..piece.len()).map(|row| attribute(&rows, row)).collect();
-                        let at = (n * all + written) * size_of::<f64>();
-                        file.write_all_at(bytemuck::cast_slice(&values), at as u64)?;
-                    }
-                    written += piece.len();
-                    progress(written as f64 / all as f64);
+        let file = File::create(temporary)?;
+        let mut written = 0;
+        for particles in types {
+            for piece in pieces(0..particles.count) {
+                let rows = particles.rows(piece.clone());
+                for (n, attribute) in ATTRIBUTES.iter().enumerate() {
+                    let values: Vec<f64> = (0..piece.len()).map(|row| attribute(&rows, row)).collect();
+                    let at = (n * all + written) * size_of::<f64>();
+                    file.write_all_at(bytemuck::cast_slice(&values), at as u64)?;
                 }
+                written += piece.len();
+                progress(written as f64 / all as f64);
             }
-            Ok(())
-        };
-        write().map_err(|source| IcError::Io { path: path.into(), source })
+        }
+        Ok(())
     })
 }

@@ -106,22 +106,19 @@ pub fn write(path: &Path, mesh: &UniformMesh, order: Order, precision: Precision
         _ => mesh.momentum[field - 1][index],
     };
     super::write_then_rename(path, |temporary| {
-        let write = || -> std::io::Result<()> {
-            let mut writer = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
-            let count = mesh.cell_count();
-            for n in 0..FIELDS * count {
-                let number = match order {
-                    Order::Vzyx => value(n / count, n % count),
-                    Order::Zyxv => value(n % FIELDS, n / FIELDS),
-                };
-                match precision {
-                    Precision::Single => writer.write_all(&(number as f32).to_ne_bytes())?,
-                    Precision::Double => writer.write_all(&number.to_ne_bytes())?,
-                }
+        let mut writer = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
+        let count = mesh.cell_count();
+        for n in 0..FIELDS * count {
+            let number = match order {
+                Order::Vzyx => value(n / count, n % count),
+                Order::Zyxv => value(n % FIELDS, n / FIELDS),
+            };
+            match precision {
+                Precision::Single => writer.write_all(&(number as f32).to_ne_bytes())?,
+                Precision::Double => writer.write_all(&number.to_ne_bytes())?,
             }
-            writer.flush()
-        };
-        write().map_err(|source| IcError::Io { path: path.into(), source })
+        }
+        writer.flush()
     })
 }
 

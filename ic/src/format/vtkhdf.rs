@@ -1,8 +1,9 @@
 //! VTKHDF files of overlapping meshes, which ParaView reads (VTK documentation, *VTKHDF file format*, OverlappingAMR).
 
+use super::write_arrays;
 use crate::error::IcError;
 use comove_sim::parallel::Communicator;
-use comove_sim::shared_file::{SharedFile, allocate, failure};
+use comove_sim::shared_file::allocate;
 use hdf5::File;
 use hdf5::types::FixedAscii;
 use std::path::Path;
@@ -35,25 +36,23 @@ pub fn write(
     values: &dyn Fn(usize, usize, usize) -> Vec<f32>,
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
-    let alone = Communicator::alone();
-    let prepare = |file: &File| preface(file, side, levels, fields);
-    let file = SharedFile::create(&alone, path, |file| prepare(file).map_err(|source| failure(path, source)))?;
     let all = fields.len() * levels.iter().map(|level| level.blocks.len()).sum::<usize>();
     let mut written = 0;
     let arrays = (0..levels.len()).flat_map(|level| (0..fields.len()).map(move |field| (level, field)));
-    let put = arrays.enumerate().try_for_each(|(array, (level, field))| {
-        let blocks = levels[level].blocks.len();
-        (0..blocks).step_by(AT_A_TIME).try_for_each(|first| {
-            let some = first..blocks.min(first + AT_A_TIME);
-            written += some.len();
-            let numbers: Vec<f32> = some.flat_map(|block| values(field, level, block)).collect();
-            file.put(array, first * side.pow(3) * size_of::<f32>(), bytemuck::cast_slice(&numbers))?;
-            progress(written as f64 / all as f64);
-            Ok(())
-        })
-    });
-    let temporary = file.close(&alone, put)?.expect("a rank without others is the first");
-    temporary.rename(path).map_err(|source| IcError::Io { path: path.into(), source })
+    let prepare = |file: &File| preface(file, side, levels, fields);
+    write_arrays(&Communicator::alone(), path, prepare, |file| {
+        for (array, (level, field)) in arrays.enumerate() {
+            let blocks = levels[level].blocks.len();
+            for first in (0..blocks).step_by(AT_A_TIME) {
+                let some = first..blocks.min(first + AT_A_TIME);
+                written += some.len();
+                let numbers: Vec<f32> = some.flat_map(|block| values(field, level, block)).collect();
+                file.put(array, first * side.pow(3) * size_of::<f32>(), bytemuck::cast_slice(&numbers))?;
+                progress(written as f64 / all as f64);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Writes everything but the values, and returns their places.

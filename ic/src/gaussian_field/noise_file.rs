@@ -56,8 +56,7 @@ const VARIANCE: Range<f64> = 0.5..2.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Layout {
     cells: [usize; 3],
-    /// Whether the numbers are in Fortran records, one for each z with x fastest. Otherwise there is a plane for each x, with z
-    /// fastest.
+    /// True for Fortran records, one for each z with x fastest; false for planes, one for each x with z fastest.
     has_records: bool,
     is_big_endian: bool,
     /// Bytes of a number.

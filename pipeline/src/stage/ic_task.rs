@@ -27,15 +27,24 @@ pub(crate) fn make(
     file: &Path,
     progress: &dyn Fn(&str, f64),
 ) -> Result<Made, IcError> {
-    let (mesh, remarks, findings) = match ic {
+    let (mesh, remarks, findings) = mesh(ic, communicator, progress)?;
+    mesh_file::write(file, communicator, &mesh, &ic.header())?;
+    Ok(Made { rows: rows(communicator, &mesh), remarks, findings })
+}
+
+/// Makes this process's planes of a mesh, with remarks on the file and findings of its examination. Collective.
+pub(crate) fn mesh(
+    ic: &InitialCondition,
+    communicator: &Communicator,
+    progress: &dyn Fn(&str, f64),
+) -> Result<(UniformMesh, Vec<String>, Vec<Finding>), IcError> {
+    Ok(match ic {
         InitialCondition::Gaussian(ic) => (ic.generate(communicator, progress)?, Vec::new(), Vec::new()),
         InitialCondition::Load(ic, _) => {
             let (mesh, examination) = ic.load(communicator, progress)?;
             (mesh, examination.remarks(ic.trust.as_deref()), examination.findings)
         }
-    };
-    mesh_file::write(file, communicator, &mesh, &ic.header())?;
-    Ok(Made { rows: rows(communicator, &mesh), remarks, findings })
+    })
 }
 
 /// Examines a stored mesh, each process its part. Collective.

@@ -193,7 +193,7 @@ fn leaves(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether `rows` describe a member or a whole that contains it, such as a closure's value. A map may be null.
+/// True if `rows` describe a member, or a map that contains it. Maps may be null.
 fn is_described(path: &str, rows: &[&str]) -> bool {
     if let Some(path) = path.strip_suffix('?') {
         return is_described(path, rows) || is_described(&format!("{path}.*"), rows);

@@ -6,10 +6,11 @@ use super::header::{HEADER, MPC_CM, SWIFT_LENGTH};
 use super::units::MSUN_G;
 use crate::error::IcError;
 use crate::format::hdf5_input::pieces;
+use crate::format::{FileHeader, write_arrays};
 use crate::particle_rows::{ParticleType, Particles, Rows};
 use comove_sim::parallel::Communicator;
-use comove_sim::shared_file::{SharedFile, allocate, failure};
-use comove_sim::{Cosmology, Units, VELOCITY_KM_S};
+use comove_sim::shared_file::allocate;
+use comove_sim::{Units, VELOCITY_KM_S};
 use hdf5::{File, Group};
 use std::path::Path;
 
@@ -22,25 +23,27 @@ pub enum Dialect {
     Swift,
 }
 
-/// Statements of a file's header.
-#[derive(Clone, Copy, Debug)]
-pub struct ParticleHeader {
-    /// The background.
-    pub cosmology: Cosmology,
-    /// Scale factor.
-    pub a: f64,
-    /// Length of the cubic box in comoving Mpc/h.
-    pub box_mpc_h: f64,
+impl Dialect {
+    /// Unit of lengths in cm, without h.
+    pub fn length_cm(self) -> f64 {
+        match self {
+            Self::Gadget => MPC_CM / 1e3,
+            Self::Swift => MPC_CM,
+        }
+    }
 }
+
+/// Unit of masses in g, without h: 10¹⁰ M☉.
+pub const MASS_G: f64 = 1e10 * MSUN_G;
+
+/// Unit of velocities in cm/s: km/s.
+pub const VELOCITY_CM_S: f64 = 1e5;
 
 /// Radius of a kernel over the width of a cell: 64 cells in the sphere, Gadget's neighbours.
 const GADGET_SMOOTHING: f64 = 2.481_4;
 
 /// Smoothing length over the width of a cell: SWIFT's `resolution_eta`.
 const SWIFT_SMOOTHING: f64 = 1.234_8;
-
-/// Kilometres a second in cm/s.
-const KM_CM: f64 = 1e5;
 
 /// One code unit in the units of a file.
 struct FileUnits {
@@ -51,17 +54,14 @@ struct FileUnits {
     smoothing: f64,
     /// Number that is added to identities.
     first_id: u64,
-    /// The units themselves in cgs, without h.
-    length_cm: f64,
-    mass_g: f64,
 }
 
 impl FileUnits {
-    fn new(dialect: Dialect, header: &ParticleHeader) -> Self {
+    fn new(dialect: Dialect, header: &FileHeader) -> Self {
         let (a, h) = (header.a, header.cosmology.h);
         let mass = Units::new(Some(header.cosmology)).mass_msun_h() / 1e10;
         let velocity = VELOCITY_KM_S / a;
-        let (specific_energy, mass_g) = (velocity * velocity, 1e10 * MSUN_G);
+        let specific_energy = velocity * velocity;
         match dialect {
             Dialect::Gadget => Self {
                 length: 1e3,
@@ -70,8 +70,6 @@ impl FileUnits {
                 specific_energy,
                 smoothing: GADGET_SMOOTHING,
                 first_id: 0,
-                length_cm: MPC_CM / 1e3,
-                mass_g,
             },
             Dialect::Swift => Self {
                 length: 1.0 / h,
@@ -81,8 +79,6 @@ impl FileUnits {
                 smoothing: SWIFT_SMOOTHING,
                 // SWIFT refuses 0
                 first_id: 1,
-                length_cm: MPC_CM,
-                mass_g,
             },
         }
     }
@@ -154,45 +150,42 @@ fn scaled(values: &[f64], factor: f64) -> Vec<f64> {
 pub fn write(
     path: &Path,
     dialect: Dialect,
-    header: &ParticleHeader,
+    header: &FileHeader,
     types: &[Particles<'_>],
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
-    let alone = Communicator::alone();
     let units = FileUnits::new(dialect, header);
     let there = |particles: &Particles<'_>| {
         let there = COLUMNS.iter().filter(|column| (column.is_there)(dialect, particles));
         there.collect::<Vec<&Column>>()
     };
     let prepare = |file: &File| preface(file, dialect, header, types, &units).and_then(|()| places(file, types, there));
-    let file = SharedFile::create(&alone, path, |file| prepare(file).map_err(|source| failure(path, source)))?;
     let all: usize = types.iter().map(|particles| particles.count).sum();
-    let (mut first, mut written) = (0, 0);
-    let mut put = Ok(());
-    'all: for particles in types {
-        let columns = there(particles);
-        for piece in pieces(0..particles.count) {
-            let rows = particles.rows(piece.clone());
-            put = columns.iter().enumerate().try_for_each(|(n, column)| match column.values {
-                Values::Floats(components, values) => {
-                    let (values, at) = (values(&rows, &units), piece.start * components * size_of::<f64>());
-                    file.put(first + n, at, bytemuck::cast_slice(&values))
+    write_arrays(&Communicator::alone(), path, prepare, |file| {
+        let (mut first, mut written) = (0, 0);
+        for particles in types {
+            let columns = there(particles);
+            for piece in pieces(0..particles.count) {
+                let rows = particles.rows(piece.clone());
+                for (n, column) in columns.iter().enumerate() {
+                    match column.values {
+                        Values::Floats(components, values) => {
+                            let (values, at) = (values(&rows, &units), piece.start * components * size_of::<f64>());
+                            file.put(first + n, at, bytemuck::cast_slice(&values))?;
+                        }
+                        Values::Identities => {
+                            let ids: Vec<u64> = rows.id.iter().map(|id| id + units.first_id).collect();
+                            file.put(first + n, piece.start * size_of::<u64>(), bytemuck::cast_slice(&ids))?;
+                        }
+                    }
                 }
-                Values::Identities => {
-                    let ids: Vec<u64> = rows.id.iter().map(|id| id + units.first_id).collect();
-                    file.put(first + n, piece.start * size_of::<u64>(), bytemuck::cast_slice(&ids))
-                }
-            });
-            if put.is_err() {
-                break 'all;
+                written += piece.len();
+                progress(written as f64 / all as f64);
             }
-            written += piece.len();
-            progress(written as f64 / all as f64);
+            first += columns.len();
         }
-        first += columns.len();
-    }
-    let temporary = file.close(&alone, put)?.expect("a rank without others is the first");
-    temporary.rename(path).map_err(|source| IcError::Io { path: path.into(), source })
+        Ok(())
+    })
 }
 
 /// Creates the datasets, and returns their places.
@@ -221,11 +214,11 @@ fn places<'c>(
 fn preface(
     file: &File,
     dialect: Dialect,
-    header: &ParticleHeader,
+    header: &FileHeader,
     types: &[Particles<'_>],
     units: &FileUnits,
 ) -> hdf5::Result<()> {
-    let ParticleHeader { cosmology: c, a, box_mpc_h } = *header;
+    let FileHeader { cosmology: c, a, box_mpc_h } = *header;
     let kinds = if dialect == Dialect::Swift { 7 } else { 6 };
     let (mut counts, mut masses) = (vec![0u64; kinds], vec![0f64; kinds]);
     for particles in types {
@@ -255,9 +248,9 @@ fn preface(
                 ("OmegaBaryon", c.omega_b),
             ];
             let in_units = [
-                ("UnitLength_in_cm", units.length_cm),
-                ("UnitMass_in_g", units.mass_g),
-                ("UnitVelocity_in_cm_per_s", KM_CM),
+                ("UnitLength_in_cm", dialect.length_cm()),
+                ("UnitMass_in_g", MASS_G),
+                ("UnitVelocity_in_cm_per_s", VELOCITY_CM_S),
             ];
             // Gadget-2 and its readers look in the header, AREPO's in Units, Gadget-4's in Parameters
             let parameters = group("Parameters")?;
@@ -271,9 +264,9 @@ fn preface(
             numbers(
                 &group("Units")?,
                 &[
-                    (SWIFT_LENGTH, units.length_cm),
-                    ("Unit mass in cgs (U_M)", units.mass_g),
-                    ("Unit time in cgs (U_t)", units.length_cm / KM_CM),
+                    (SWIFT_LENGTH, dialect.length_cm()),
+                    ("Unit mass in cgs (U_M)", MASS_G),
+                    ("Unit time in cgs (U_t)", dialect.length_cm() / VELOCITY_CM_S),
                     ("Unit current in cgs (U_I)", 1.0),
                     ("Unit temperature in cgs (U_T)", 1.0),
                 ],
@@ -308,8 +301,8 @@ mod tests {
     use crate::format::LoadFormat;
     use crate::format::{LoadIc, Part, open};
     use crate::uniform_mesh::DarkMatter;
-    use comove_sim::HostParticles;
     use comove_sim::kernels::point::particle::{class_of, id_of_class};
+    use comove_sim::{Cosmology, HostParticles};
 
     /// Particles of two masses, each numbered from 0, come back bit for bit; in files numbers of the heavier ones follow, and for
     /// SWIFT identities are from 1 on.
@@ -329,7 +322,7 @@ mod tests {
         }
         known.particle_mass = 1.0;
         known.particle_mass = f64::powi(box_mpc_h, 3) / known.header().mass_in_class_0() as f64;
-        let header = ParticleHeader { cosmology, a: 1.0 / (1.0 + z), box_mpc_h };
+        let header = FileHeader { cosmology, a: 1.0 / (1.0 + z), box_mpc_h };
         let types = Particles::of_dark_matter(&known, [box_mpc_h; 3]);
         assert_eq!(types.iter().map(|particles| particles.count).collect::<Vec<_>>(), [466, 234]);
         for (dialect, format) in [(Dialect::Gadget, LoadFormat::Gadget), (Dialect::Swift, LoadFormat::Swift)] {

@@ -2,28 +2,17 @@
 
 use super::{CONTRAST, HEADER_BYTES, POSC, VELB, VELC};
 use crate::error::IcError;
-use crate::format::write_then_rename;
+use crate::format::{FileHeader, write_then_rename};
 use crate::uniform_mesh::{Lattice, UniformMesh};
-use comove_sim::{Cosmology, VELOCITY_KM_S};
+use comove_sim::VELOCITY_KM_S;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Statements of the headers.
-#[derive(Clone, Copy, Debug)]
-pub struct GraficHeader {
-    /// The background.
-    pub cosmology: Cosmology,
-    /// Scale factor.
-    pub a: f64,
-    /// Length of the box along x in comoving Mpc/h.
-    pub box_mpc_h: f64,
-}
-
 /// Value of a cell by its offset.
 type Value<'m> = Box<dyn Fn(usize) -> f64 + 'm>;
 
-/// Names of all files that [`write`] makes.
+/// Names of all files that [`write()`] makes.
 pub fn names() -> impl Iterator<Item = &'static str> {
     [CONTRAST].into_iter().chain(VELB).chain(VELC).chain(POSC)
 }
@@ -38,7 +27,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// [`IcError::Io`]; a file of that name, if any, is then untouched.
 pub fn write(
     folder: &Path,
-    header: &GraficHeader,
+    header: &FileHeader,
     (mesh, share): (&UniformMesh, f64),
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
@@ -66,8 +55,8 @@ pub fn write(
     Ok(())
 }
 
-fn write_file(path: &Path, header: &GraficHeader, cells: [usize; 3], value: &Value<'_>) -> Result<(), IcError> {
-    let GraficHeader { cosmology: c, a, box_mpc_h } = header;
+fn write_file(path: &Path, header: &FileHeader, cells: [usize; 3], value: &Value<'_>) -> Result<(), IcError> {
+    let FileHeader { cosmology: c, a, box_mpc_h } = header;
     let mut first: Vec<u8> = cells.iter().flat_map(|&n| (n as i32).to_ne_bytes()).collect();
     let width = box_mpc_h / c.h / cells[0] as f64;
     let reals = [width, 0.0, 0.0, 0.0, *a, c.omega_m, c.omega_lambda, 100.0 * c.h];
@@ -75,19 +64,16 @@ fn write_file(path: &Path, header: &GraficHeader, cells: [usize; 3], value: &Val
     debug_assert_eq!(first.len(), HEADER_BYTES as usize);
     let plane = cells[0] * cells[1];
     write_then_rename(path, |temporary| {
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
-            let mut record = |bytes: &[u8]| {
-                let length = (bytes.len() as u32).to_ne_bytes();
-                [&length, bytes, &length].into_iter().try_for_each(|part| file.write_all(part))
-            };
-            record(&first)?;
-            for k in 0..cells[2] {
-                let values = (k * plane..(k + 1) * plane).flat_map(|n| (value(n) as f32).to_ne_bytes());
-                record(&values.collect::<Vec<u8>>())?;
-            }
-            file.flush()
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(temporary)?);
+        let mut record = |bytes: &[u8]| {
+            let length = (bytes.len() as u32).to_ne_bytes();
+            [&length, bytes, &length].into_iter().try_for_each(|part| file.write_all(part))
         };
-        write().map_err(|source| IcError::Io { path: path.into(), source })
+        record(&first)?;
+        for k in 0..cells[2] {
+            let values = (k * plane..(k + 1) * plane).flat_map(|n| (value(n) as f32).to_ne_bytes());
+            record(&values.collect::<Vec<u8>>())?;
+        }
+        file.flush()
     })
 }

@@ -52,7 +52,7 @@ pub(super) fn npy(
     for (n, field) in fields.iter().enumerate() {
         let grid = grid_within(snapshot, &field.name, level, GRID_LIMIT_MIB)?;
         let shape = grid.shape().to_vec();
-        let values = grid.as_slice().expect("in standard order").chunks(AT_A_TIME).map(<[f64]>::to_vec);
+        let values = grid.as_slice().expect("in standard order").chunks(AT_A_TIME);
         npy::write(&folder.join(format!("{}.npy", field.name)), &shape, values)?;
         describe(&field.name, field.unit, &field.meaning, &shape);
         progress((n + 1) as f64 / (fields.len() + 1) as f64);
@@ -109,7 +109,7 @@ fn columns(
     let mass = |n: usize| particles.mass(n) * units.mass_msun_h();
     npy::write(&file("particle_mass"), &[count], pieces().map(|piece| piece.map(mass).collect::<Vec<f64>>()))?;
     written.push(("particle_mass".into(), "Msun/h", "mass of a particle"));
-    npy::write(&file("particle_id"), &[count], pieces().map(|piece| particles.id[piece].to_vec()))?;
+    npy::write(&file("particle_id"), &[count], pieces().map(|piece| &particles.id[piece]))?;
     written.push(("particle_id".into(), "", "identity, with the mass class in bits 60 to 62"));
     Ok(written)
 }

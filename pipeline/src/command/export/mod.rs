@@ -50,7 +50,9 @@ fn omega_of_gas(cosmology: &Cosmology, has_gas: bool, has_dark_matter: bool) -> 
     }
 }
 
-/// Checks that so many bytes of memory are free.
+/// Checks that enough memory is free.
+///
+/// * `needed`: bytes
 fn check_memory(needed: f64) -> Result<(), PipelineError> {
     match memory::available().filter(|&available| needed > available) {
         Some(available) => Err(PipelineError::Memory { needed, available }),
@@ -58,10 +60,8 @@ fn check_memory(needed: f64) -> Result<(), PipelineError> {
     }
 }
 
-/// Checks that the output may be written: that no file is there, nor a folder with files, unless they may be replaced, and that
-/// it is not `source`, nor a folder that contains it.
-fn check_output(path: &Path, asked: &Export, is_folder: bool, source: &Path) -> Result<(), PipelineError> {
-    check_absent(path, asked, is_folder)?;
+/// Checks that a source is not the output, nor in it: `--overwrite` would replace it.
+fn check_apart(path: &Path, source: &Path) -> Result<(), PipelineError> {
     match (path.canonicalize(), source.canonicalize()) {
         (Ok(output), Ok(source)) if source.starts_with(&output) => {
             let reason =
@@ -83,6 +83,7 @@ fn remove_earlier(folder: &Path, names: impl Iterator<Item = impl AsRef<Path>>) 
     complete_file::remove_leftovers(folder).map_err(PipelineError::io(folder))
 }
 
+/// Checks that no file is in the place of the output, nor a folder with files, unless they may be replaced.
 fn check_absent(path: &Path, asked: &Export, is_folder: bool) -> Result<(), PipelineError> {
     let usage = |reason: &str| Err(PipelineError::Usage(format!("{}: {reason}", path.display())));
     let is_empty = || path.read_dir().is_ok_and(|mut entries| entries.next().is_none());

@@ -1,20 +1,21 @@
 //! Exports of a recipe: its initial condition in the format of another code, and a parameter file for the run.
 
 use super::deck::{self, Setup};
-use super::{check_absent, check_memory, check_output, output, remove_earlier};
+use super::{check_absent, check_apart, check_memory, output, remove_earlier};
 use crate::campaign::{CampaignResolver, select};
-use crate::cli::{Code, Export};
+use crate::cli::{Code, Export, name_of};
 use crate::command::{evaluated, given, print};
 use crate::error::PipelineError;
 use crate::processes::isolated_read;
 use crate::stage::Stage;
 use crate::stage::evolve::run::{Evolve, Origin};
+use crate::stage::ic_task;
 use crate::stage::initial::{InitialCondition, InitialFacts};
 use crate::terminal::progress::Progress;
-use comove_ic::format::gadget::write::{self as particle_file, Dialect, ParticleHeader};
-use comove_ic::format::grafic::write::{self as grafic, GraficHeader};
+use comove_ic::format::gadget::write::{self as particle_file, Dialect};
+use comove_ic::format::grafic::write as grafic;
 use comove_ic::format::um_ic::Order;
-use comove_ic::format::{par_ic, um_ic};
+use comove_ic::format::{FileHeader, par_ic, um_ic};
 use comove_ic::particle_rows::{Particles, next_id};
 use comove_ic::{UniformMesh, restrict};
 use comove_kernels::Device;
@@ -23,7 +24,7 @@ use comove_sim::{Cosmology, HostParticles, Precision};
 use std::path::Path;
 
 pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
-    let folder = output(asked, &format!("_{}", code.name()));
+    let folder = output(asked, &format!("_{}", name_of(code)));
     check_absent(&folder, asked, true)?;
     let recipe = evaluated(&asked.source, given(asked.parameters.clone())?)?;
     recipe.warnings.iter().try_for_each(|warning| print(&format!("warning: {warning}")))?;
@@ -34,7 +35,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let (ic, facts) = initial(&resolver, n, run, asked)?;
     check(run, facts, code, name)?;
     if let InitialCondition::Load(load, _) = ic {
-        check_output(&folder, asked, true, &load.path)?;
+        check_apart(&folder, &load.path)?;
     }
     if code == Code::Ramses && ic.off_lattice().is_some() {
         let reason = "particles that are on no lattice; --for ramses needs one in each cell of a mesh: use --for gadget, \
@@ -48,9 +49,15 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let job = progress.job(name);
     let line = job.stage();
     let report = |activity: &str, fraction: f64| line.at(activity, fraction);
-    let mut mesh = made(ic, &report)?;
-    let width = facts.box_mpc_h / facts.cells[0] as f64;
     let alone = Communicator::alone();
+    if let InitialCondition::Load(load, _) = ic {
+        isolated_read::mesh(load)?;
+    }
+    let (mut mesh, remarks, _) = ic_task::mesh(ic, &alone, &report)?;
+    if let InitialCondition::Load(load, _) = ic {
+        remarks.iter().try_for_each(|remark| print(&format!("warning: {}: {remark}", load.path.display())))?;
+    }
+    let width = facts.box_mpc_h / facts.cells[0] as f64;
     let has_gas = mesh.has_gas(&alone);
     let lattice = mesh.dark_matter.clone().filter(|_| code == Code::Ramses);
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
@@ -59,9 +66,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
         facts,
         run,
         has_gas,
-        particles: dark_matter.as_ref().map_or(0, HostParticles::len),
-        particle_mass: dark_matter.as_ref().map_or(0.0, |particles| particles.particle_mass),
-        has_several_masses: dark_matter.as_ref().is_some_and(|particles| particles.header().heaviest_class() > 0),
+        dark_matter: dark_matter.as_ref().map(HostParticles::header),
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
     remove_earlier(&folder, deck::files(code))?;
@@ -69,8 +74,12 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
     drop((line, job));
     let cells = if has_gas { mesh.density.len() } else { 0 };
-    let particles = setup.particles;
-    print(&format!("{}: {name} for {}, {cells} cells of gas and {particles} particles", folder.display(), code.name()))
+    let particles = setup.particles();
+    print(&format!(
+        "{}: {name} for {}, {cells} cells of gas and {particles} particles",
+        folder.display(),
+        name_of(code)
+    ))
 }
 
 /// Writes the initial condition, then the deck.
@@ -89,11 +98,10 @@ fn write(
         gas.into_iter().chain(dark()).collect::<Vec<_>>()
     };
     let cosmology = Cosmology { omega_b: setup.omega_gas(), ..facts.cosmology };
-    let header = ParticleHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
+    let header = FileHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
     match code {
         Code::Gadget => {
-            let path = folder.join(format!("{}.hdf5", deck::gadget::IC));
-            particle_file::write(&path, Dialect::Gadget, &header, &all(), progress)?;
+            particle_file::write(&folder.join(deck::gadget::IC), Dialect::Gadget, &header, &all(), progress)?;
             deck::gadget::write_deck(setup, folder)
         }
         Code::Swift => {
@@ -112,7 +120,6 @@ fn write(
         }
         Code::Ramses => {
             let ics = folder.join(deck::ramses::IC);
-            let header = GraficHeader { cosmology, a: setup.start(), box_mpc_h: facts.box_mpc_h };
             std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
             grafic::write(&ics, &header, (mesh, setup.omega_gas() / cosmology.omega_m), progress)?;
             deck::ramses::write_deck(setup, folder)
@@ -128,7 +135,7 @@ fn run_of(resolver: &CampaignResolver<'_>, asked: &Export) -> Result<usize, Pipe
     };
     let runs: Vec<usize> = runs.into_iter().filter(|&n| resolver.stage(n).as_run().is_some()).collect();
     let source = asked.source.display();
-    match (runs[..].len(), &asked.stage) {
+    match (runs.len(), &asked.stage) {
         (1, _) => Ok(runs[0]),
         (0, Some(name)) => Err(PipelineError::Usage(format!("--stage {name}: is no run; name a stage of kind evolve"))),
         (0, None) => Err(PipelineError::Usage(format!("{source}: has no run; add evolve(…) to export its input"))),
@@ -165,7 +172,7 @@ fn initial<'r>(
 /// Checks that the code can do the run.
 fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(), PipelineError> {
     let refuse = |what: &str, found: String, expected: &str| {
-        let code = code.name();
+        let code = name_of(code);
         Err(PipelineError::Usage(format!("{name}: {what} = {found}; --for {code} needs {expected}: change {what}")))
     };
     if run.parameters.boundary.periodic() != [true; 3] {
@@ -180,19 +187,4 @@ fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(
         return refuse("root", format!("{:?}", facts.root), "a cubic box");
     }
     Ok(())
-}
-
-/// Makes the initial condition.
-fn made(ic: &InitialCondition, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, PipelineError> {
-    let alone = Communicator::alone();
-    Ok(match ic {
-        InitialCondition::Gaussian(ic) => ic.generate(&alone, progress)?,
-        InitialCondition::Load(ic, _) => {
-            isolated_read::mesh(ic)?;
-            let (mesh, examination) = ic.load(&alone, progress)?;
-            let remarks = examination.remarks(ic.trust.as_deref());
-            remarks.iter().try_for_each(|remark| print(&format!("warning: {}: {remark}", ic.path.display())))?;
-            mesh
-        }
-    })
 }

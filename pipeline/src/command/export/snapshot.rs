@@ -1,13 +1,14 @@
 //! Exports of snapshots.
 
-use super::{check_memory, check_output, leaf_cells, meshes, omega_of_gas, output};
-use crate::cli::{Export, ExportFormat};
+use super::{check_absent, check_apart, check_memory, leaf_cells, meshes, omega_of_gas, output};
+use crate::cli::{Export, ExportFormat, name_of};
 use crate::command::print;
 use crate::error::PipelineError;
 use crate::processes::isolated_read;
 use crate::storage::files::regular_file;
 use crate::terminal::progress::Progress;
-use comove_ic::format::gadget::write::{self as gadget, Dialect, ParticleHeader};
+use comove_ic::format::FileHeader;
+use comove_ic::format::gadget::write::{self as gadget, Dialect};
 use comove_ic::particle_rows::{Particles, next_id};
 use comove_sim::kernels::layout::{FIELDS, GROUP_CELLS};
 use comove_sim::kernels::particles::COLUMNS;
@@ -15,7 +16,7 @@ use comove_sim::{Cosmology, HostParticles, Snapshot};
 use std::path::Path;
 
 pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), PipelineError> {
-    let (is_npy, name) = (format == ExportFormat::Npy, format.name());
+    let (is_npy, name) = (format == ExportFormat::Npy, name_of(format));
     let ignored =
         |option: &str| Err(PipelineError::Usage(format!("--{option}: has no effect with --format {name}; remove it")));
     if asked.level.is_some() && !is_npy {
@@ -25,7 +26,8 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
         return ignored("fields");
     }
     let path = output(asked, ending(format));
-    check_output(&path, asked, is_npy, &asked.source)?;
+    check_absent(&path, asked, is_npy)?;
+    check_apart(&path, &asked.source)?;
     regular_file(&asked.source)?;
     isolated_read::snapshot(&asked.source)?;
     check_memory(bytes(&asked.source)?)?;
@@ -90,7 +92,7 @@ fn particles(source: &Path, snapshot: &Snapshot, path: &Path, progress: &dyn Fn(
     types.extend(dark_matter.into_iter().flat_map(|particles| Particles::of_dark_matter(particles, lengths)));
     let omega_b = omega_of_gas(&cosmology, header.fields.has_gas(), dark_matter.is_some());
     let cosmology = Cosmology { omega_b, ..cosmology };
-    let header = ParticleHeader { cosmology, a: header.a, box_mpc_h: lengths[0] };
+    let header = FileHeader { cosmology, a: header.a, box_mpc_h: lengths[0] };
     gadget::write(path, Dialect::Gadget, &header, &types, progress)?;
     let counts = types.iter().map(|particles| format!("{} of type {}", particles.count, particles.kind as usize));
     Ok(format!("{} particles", counts.collect::<Vec<_>>().join(", ")))

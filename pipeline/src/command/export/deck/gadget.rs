@@ -3,24 +3,25 @@
 
 use super::{Line, Setup, columns, line, top, write};
 use crate::error::PipelineError;
+use comove_ic::format::gadget::write::{Dialect, MASS_G, VELOCITY_CM_S};
 use std::path::Path;
 
-/// Name of the initial condition, without its ending.
-pub(in crate::command::export) const IC: &str = "ics";
+/// File of the initial condition.
+pub(in crate::command::export) const IC: &str = "ics.hdf5";
 
-/// Kiloparsec, 10¹⁰ M☉ and km/s: the units of the initial condition.
-const UNITS: [(&str, &str); 3] = [
-    ("UnitLength_in_cm", "3.085677581491367e21"),
-    ("UnitMass_in_g", "1.98840987e43"),
-    ("UnitVelocity_in_cm_per_s", "1e5"),
-];
+const PARAMETERS: &str = "param.txt";
+const OUTPUTS: &str = "outputs.txt";
+const CONFIG: &str = "Config.sh";
+
+/// Files of Gadget's input, the parameter file first.
+pub(super) const FILES: [&str; 4] = [PARAMETERS, OUTPUTS, CONFIG, IC];
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let (lines, config) = (lines(setup), config(setup));
     let all: Vec<&Line> = lines.iter().chain(&config).collect();
     let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
     let remarks = [
-        "Build with Config.sh beside this file; lengths are kpc/h.".to_owned(),
+        format!("Build with {CONFIG} beside this file; lengths are kpc/h."),
         "Softening lengths of types 0 and 1 are the width of a cell of the finest level, of others that of the root."
             .into(),
     ];
@@ -29,10 +30,10 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
         "" => format!("{key}{value}\n"),
         options => format!("{:28} # {options}\n", format!("{key}{value}")),
     });
-    write(folder, "Config.sh", &config.collect::<String>())?;
+    write(folder, CONFIG, &config.collect::<String>())?;
     let outputs: String = setup.outputs().iter().map(|a| format!("{a} 1\n")).collect();
-    write(folder, "outputs.txt", &outputs)?;
-    write(folder, "param.txt", &format!("{text}\n{}", columns(&lines, "%")))
+    write(folder, OUTPUTS, &outputs)?;
+    write(folder, PARAMETERS, &format!("{text}\n{}", columns(&lines, "%")))
 }
 
 /// Options of Gadget-4's build: names with values, if they have some.
@@ -56,13 +57,13 @@ fn config(setup: &Setup<'_>) -> Vec<Line> {
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
     let (c, run) = (setup.cosmology(), &setup.run.parameters);
     let mut lines = vec![
-        line("InitCondFile", format!("./{IC}"), "ic"),
+        line("InitCondFile", format!("./{}", IC.trim_end_matches(".hdf5")), "ic"),
         line("ICFormat", 3, ""),
         line("OutputDir", "./output", ""),
         line("SnapshotFileBase", "snapshot", ""),
         line("SnapFormat", 3, ""),
         line("OutputListOn", 1, "evolve.outputs"),
-        line("OutputListFilename", "./outputs.txt", "evolve.outputs"),
+        line("OutputListFilename", format!("./{OUTPUTS}"), "evolve.outputs"),
         line("TimeOfFirstSnapshot", setup.start(), ""),
         line("TimeBetSnapshot", 2, ""),
         line("TimeBetStatistics", 0.05, ""),
@@ -97,16 +98,16 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("InitGasTemp", 0, ""),
         line("GravityConstantInternal", 0, ""),
     ];
-    lines.extend(UNITS.map(|(key, value)| line(key, value, "")));
-    for (class, width, options) in
-        [(0, setup.finest(), "ic.box_mpc_h, ic.root, evolve.max_level"), (1, setup.width(0), "ic.box_mpc_h, ic.root")]
-    {
-        let [comoving, proper] = [
-            ["SofteningComovingClass0", "SofteningMaxPhysClass0"],
-            ["SofteningComovingClass1", "SofteningMaxPhysClass1"],
-        ][class];
-        lines.extend([comoving, proper].map(|key| line(key, width * 1e3, options)));
-    }
+    let units = [
+        ("UnitLength_in_cm", Dialect::Gadget.length_cm()),
+        ("UnitMass_in_g", MASS_G),
+        ("UnitVelocity_in_cm_per_s", VELOCITY_CM_S),
+    ];
+    lines.extend(units.map(|(key, unit)| line(key, format!("{unit:e}"), "")));
+    let fine = ["SofteningComovingClass0", "SofteningMaxPhysClass0"];
+    lines.extend(fine.map(|key| line(key, setup.finest() * 1e3, "ic.box_mpc_h, ic.root, evolve.max_level")));
+    let coarse = ["SofteningComovingClass1", "SofteningMaxPhysClass1"];
+    lines.extend(coarse.map(|key| line(key, setup.width(0) * 1e3, "ic.box_mpc_h, ic.root")));
     lines.extend(
         [
             ("SofteningClassOfPartType0", 0),

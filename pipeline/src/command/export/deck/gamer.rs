@@ -25,7 +25,7 @@ struct Flag {
     column: &'static str,
     /// Its thresholds by level, of criteria that it covers.
     thresholds: fn(&Setup<'_>, &Criterion) -> Option<Vec<f64>>,
-    /// Whether a cell is refined below a threshold, not above.
+    /// True if cells below the threshold are refined, false if those above are.
     is_below: bool,
 }
 
@@ -75,8 +75,9 @@ const FLAGS: [Flag; 5] = [
         column: "Particle_Mass_per_Cell",
         thresholds: |setup, criterion| match criterion {
             // GAMER adds the masses of all particles, comove counts the lightest ones
-            Criterion::ParticlesAbove { thresholds } if !setup.has_several_masses => {
-                Some(thresholds.iter().map(|t| t * setup.particle_mass).collect())
+            Criterion::ParticlesAbove { thresholds } => {
+                let one_mass = setup.dark_matter.filter(|dark_matter| dark_matter.heaviest_class() == 0);
+                one_mass.map(|dark_matter| thresholds.iter().map(|t| t * dark_matter.particle_mass).collect())
             }
             _ => None,
         },
@@ -92,16 +93,12 @@ fn gradient(criterion: &Criterion, quantity: Quantity) -> Option<Vec<f64>> {
 }
 
 impl Flag {
-    /// Thresholds of the levels below the finest: of several criteria the weakest one.
+    /// Thresholds by level.
     fn by_level(&self, setup: &Setup<'_>) -> Option<Vec<f64>> {
-        let never = if self.is_below { 0.0 } else { NEVER };
-        let found: Vec<_> = setup.criteria().into_iter().filter_map(|one| (self.thresholds)(setup, one)).collect();
-        let of_level = |level: usize| {
-            let all = found.iter().map(|thresholds| thresholds.get(level).copied().unwrap_or(never));
-            all.fold(never, |first, t| if self.is_below { first.max(t) } else { first.min(t) })
-        };
-        let levels = 0..usize::from(setup.run.parameters.max_level);
-        (!found.is_empty()).then(|| levels.map(of_level).collect())
+        let (never, weaker): (f64, fn(f64, f64) -> f64) =
+            if self.is_below { (0.0, f64::max) } else { (NEVER, f64::min) };
+        let of_levels = setup.thresholds(|criterion| (self.thresholds)(setup, criterion), weaker)?;
+        Some(of_levels.into_iter().map(|threshold| threshold.unwrap_or(never)).collect())
     }
 }
 
@@ -114,7 +111,7 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
     let lines = lines(setup);
     let is_covered = |one: &Criterion| FLAGS.iter().any(|flag| (flag.thresholds)(setup, one).is_some());
     let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
-    let (particles, run) = (setup.particles > 0, &setup.run.parameters);
+    let (particles, run) = (setup.dark_matter.is_some(), &setup.run.parameters);
     let (gravity, levels) = (run.gravity, run.max_level + 1);
     let dual = if run.dual_energy { " --dual=DE_ENPY" } else { "" };
     let remarks = [
@@ -158,9 +155,9 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         ["OPT__BC_FLU_XM", "OPT__BC_FLU_XP", "OPT__BC_FLU_YM", "OPT__BC_FLU_YP", "OPT__BC_FLU_ZM", "OPT__BC_FLU_ZP"];
     lines.extend(faces.map(|key| line(key, 1, "evolve.boundary")));
     lines.push(line("OPT__BC_POT", 1, "evolve.gravity_boundary"));
-    if setup.particles > 0 {
+    if setup.dark_matter.is_some() {
         lines.extend([
-            line("PAR_NPAR", setup.particles, "ic.dark_matter"),
+            line("PAR_NPAR", setup.particles(), "ic.dark_matter"),
             line("PAR_INIT", 3, "ic.dark_matter"),
             line("PAR_IC_FORMAT", 1, "ic.dark_matter"),
             line("PAR_IC_FLOAT8", 1, "ic.dark_matter"),

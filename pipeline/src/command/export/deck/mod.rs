@@ -13,7 +13,7 @@ use crate::error::PipelineError;
 use crate::stage::evolve::run::Evolve;
 use crate::stage::initial::InitialFacts;
 use comove_ic::format::grafic::write as grafic;
-use comove_sim::{Cosmology, Criterion, complete_file};
+use comove_sim::{Cosmology, Criterion, DarkMatterHeader, complete_file};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -23,22 +23,18 @@ pub(super) struct Setup<'a> {
     pub facts: &'a InitialFacts,
     pub run: &'a Evolve,
     pub has_gas: bool,
-    /// Particles of dark matter of all masses.
-    pub particles: usize,
-    /// Mass of the lightest particles, mean matter density · (Mpc/h)³.
-    pub particle_mass: f64,
-    pub has_several_masses: bool,
+    pub dark_matter: Option<DarkMatterHeader>,
 }
 
 /// Files of the input of a code, the parameter file first.
 pub(super) fn files(code: Code) -> Box<dyn Iterator<Item = PathBuf>> {
     match code {
-        Code::Gadget => Box::new(["param.txt", "outputs.txt", "Config.sh", "ics.hdf5"].into_iter().map(PathBuf::from)),
-        Code::Swift => Box::new(["swift.yml", "outputs.txt", swift::IC].into_iter().map(PathBuf::from)),
+        Code::Gadget => Box::new(gadget::FILES.into_iter().map(PathBuf::from)),
+        Code::Swift => Box::new(swift::FILES.into_iter().map(PathBuf::from)),
         Code::Gamer => Box::new(gamer::files().map(PathBuf::from)),
         Code::Ramses => {
             let ics = grafic::names().map(|name| Path::new(ramses::IC).join(name));
-            Box::new([PathBuf::from("ramses.nml")].into_iter().chain(ics))
+            Box::new([PathBuf::from(ramses::PARAMETERS)].into_iter().chain(ics))
         }
     }
 }
@@ -89,7 +85,12 @@ impl Setup<'_> {
     }
 
     pub(super) fn omega_gas(&self) -> f64 {
-        omega_of_gas(self.cosmology(), self.has_gas, self.particles > 0)
+        omega_of_gas(self.cosmology(), self.has_gas, self.dark_matter.is_some())
+    }
+
+    /// Particles of dark matter of all masses.
+    pub(super) fn particles(&self) -> u64 {
+        self.dark_matter.map_or(0, |dark_matter| dark_matter.particles)
     }
 
     /// The refinement criteria of the run; of a combination with `any` its parts.
@@ -101,6 +102,20 @@ impl Setup<'_> {
             }
         }
         self.run.parameters.refine.iter().flat_map(parts).collect()
+    }
+
+    /// Thresholds of the levels that may be refined, of several criteria the weakest one; none where no criterion counts.
+    ///
+    /// * `of`: thresholds of a criterion that counts
+    /// * `weaker`: of two thresholds
+    fn thresholds(
+        &self,
+        of: impl Fn(&Criterion) -> Option<Vec<f64>>,
+        weaker: fn(f64, f64) -> f64,
+    ) -> Option<Vec<Option<f64>>> {
+        let found: Vec<Vec<f64>> = self.criteria().into_iter().filter_map(of).collect();
+        let of_level = |level| found.iter().filter_map(|thresholds| thresholds.get(level).copied()).reduce(weaker);
+        (!found.is_empty()).then(|| (0..usize::from(self.run.parameters.max_level)).map(of_level).collect())
     }
 
     pub(super) fn start(&self) -> f64 {
@@ -198,6 +213,18 @@ fn columns(lines: &[Line], comment: &str) -> String {
         options => format!("{:key$}  {:value$}  {comment} {options}\n", line.key, line.value),
     };
     lines.iter().map(text).collect()
+}
+
+/// Lines with keys `GROUP:name` by group.
+fn by_group(lines: &[Line]) -> impl Iterator<Item = (&'static str, impl Iterator<Item = (&'static str, &Line)>)> {
+    let split = |line: &Line| line.key.split_once(':').expect("a group and a name");
+    let groups = lines.chunk_by(move |a, b| split(a).0 == split(b).0);
+    groups.map(move |group| (split(&group[0]).0, group.iter().map(move |line| (split(line).1, line))))
+}
+
+/// The options that decide a line, as a comment behind it.
+fn remark(line: &Line, comment: &str) -> String {
+    if line.options.is_empty() { String::new() } else { format!("  {comment} {}", line.options) }
 }
 
 /// Writes a text file.

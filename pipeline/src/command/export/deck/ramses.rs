@@ -1,12 +1,15 @@
 //! RAMSES: a namelist (Teyssier 2002, A&A 385, 337; *RAMSES documentation*, Runtime Parameters) beside a folder of GRAFIC files.
 
-use super::{Line, Setup, line, top, write};
+use super::{Line, Setup, by_group, line, remark, top, write};
 use crate::error::PipelineError;
 use comove_sim::{Criterion, TimeSteps};
 use std::path::Path;
 
 /// Folder of the initial condition.
 pub(in crate::command::export) const IC: &str = "ics";
+
+/// The parameter file.
+pub(super) const PARAMETERS: &str = "ramses.nml";
 
 /// The threshold of a level that is not refined.
 const NEVER: f64 = -1.0;
@@ -16,54 +19,33 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
     let is_covered = |one: &Criterion| of_particles(one).or(of_jeans(one)).is_some();
     let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
     let remarks = [
-        "Build with NDIM=3, NVAR=5 and SOLVER=hydro; start with: ramses3d ramses.nml".to_owned(),
+        format!("Build with NDIM=3, NVAR=5 and SOLVER=hydro; start with: ramses3d {PARAMETERS}"),
         "RAMSES reads h, omega_m and omega_lambda in the GRAFIC files, and sets the initial temperature itself.".into(),
         "m_refine is also a threshold of the gas, in masses of a cell of the mean density: in comove of particles alone.".into(),
     ];
     let text = top(setup, "RAMSES", "!", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &left));
-    write(folder, "ramses.nml", &format!("{text}{}", groups(&lines)))
+    write(folder, PARAMETERS, &format!("{text}{}", groups(&lines)))
 }
 
 /// Keys `GROUP:name` in namelist groups.
 fn groups(lines: &[Line]) -> String {
-    let (mut text, mut before) = (String::new(), "");
-    for Line { key, value, options } in lines {
-        let (group, name) = key.split_once(':').expect("a group and a name");
-        if group != before {
-            text += if before.is_empty() { "\n" } else { "/\n\n" };
-            text += &format!("&{group}\n");
-            before = group;
-        }
-        let comment = if options.is_empty() { String::new() } else { format!("  ! {options}") };
-        text += &format!("{name}={value}{comment}\n");
-    }
-    text + "/\n"
+    let of_line = |(name, line): (&str, &Line)| format!("{name}={}{}\n", line.value, remark(line, "!"));
+    by_group(lines).map(|(group, lines)| format!("\n&{group}\n{}/\n", lines.map(of_line).collect::<String>())).collect()
 }
 
-/// Thresholds of a criterion on the levels from that of the initial condition on; of several criteria the weakest one.
-///
-/// * `of`: thresholds of one that counts
-fn thresholds(
-    setup: &Setup<'_>,
-    of: fn(&Criterion) -> Option<&Vec<f64>>,
-    first: fn(f64, f64) -> f64,
-) -> Option<String> {
-    let found: Vec<&Vec<f64>> = setup.criteria().into_iter().filter_map(of).collect();
-    let of_level = |level: usize| {
-        let all = found.iter().filter_map(|thresholds| thresholds.get(level).copied());
-        all.reduce(first).unwrap_or(NEVER).to_string()
-    };
-    let levels: Vec<String> =
-        (usize::from(setup.facts.level)..setup.run.parameters.max_level.into()).map(of_level).collect();
-    (!(found.is_empty() || levels.is_empty())).then(|| levels.join(","))
+/// Thresholds on the levels from that of the initial condition on, if there are some.
+fn shown(setup: &Setup<'_>, thresholds: Option<Vec<Option<f64>>>) -> Option<String> {
+    let levels = thresholds?.into_iter().skip(setup.facts.level.into());
+    let levels: Vec<String> = levels.map(|threshold| threshold.unwrap_or(NEVER).to_string()).collect();
+    (!levels.is_empty()).then(|| levels.join(","))
 }
 
-fn of_particles(criterion: &Criterion) -> Option<&Vec<f64>> {
-    if let Criterion::ParticlesAbove { thresholds } = criterion { Some(thresholds) } else { None }
+fn of_particles(criterion: &Criterion) -> Option<Vec<f64>> {
+    if let Criterion::ParticlesAbove { thresholds } = criterion { Some(thresholds.clone()) } else { None }
 }
 
-fn of_jeans(criterion: &Criterion) -> Option<&Vec<f64>> {
-    if let Criterion::JeansCellsBelow { thresholds } = criterion { Some(thresholds) } else { None }
+fn of_jeans(criterion: &Criterion) -> Option<Vec<f64>> {
+    if let Criterion::JeansCellsBelow { thresholds } = criterion { Some(thresholds.clone()) } else { None }
 }
 
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
@@ -76,7 +58,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
     let cells = facts.cells.iter().product::<usize>();
     let mut lines = vec![
         line("RUN_PARAMS:cosmo", ".true.", "evolve.coordinates"),
-        line("RUN_PARAMS:pic", logical(setup.particles > 0), "ic.dark_matter"),
+        line("RUN_PARAMS:pic", logical(setup.dark_matter.is_some()), "ic.dark_matter"),
         line("RUN_PARAMS:poisson", logical(run.gravity), "evolve.gravity"),
         line("RUN_PARAMS:hydro", logical(setup.has_gas), "ic.gas"),
         line("RUN_PARAMS:nrestart", 0, ""),
@@ -96,13 +78,13 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("AMR_PARAMS:levelmax", mesh.max(root + u32::from(run.max_level)), "ic.root, evolve.max_level"),
         line("AMR_PARAMS:nexpand", 1, ""),
         line("AMR_PARAMS:ngridmax", (cells / 2).max(100_000), ""),
-        line("AMR_PARAMS:npartmax", (2 * setup.particles).max(100_000), ""),
+        line("AMR_PARAMS:npartmax", (2 * setup.particles()).max(100_000), ""),
     ];
     for (key, value) in [
-        ("REFINE_PARAMS:m_refine", thresholds(setup, of_particles, f64::min)),
-        ("REFINE_PARAMS:jeans_refine", thresholds(setup, of_jeans, f64::max)),
+        ("REFINE_PARAMS:m_refine", setup.thresholds(of_particles, f64::min)),
+        ("REFINE_PARAMS:jeans_refine", setup.thresholds(of_jeans, f64::max)),
     ] {
-        lines.extend(value.map(|value| line(key, value, "evolve.refine")));
+        lines.extend(shown(setup, value).map(|value| line(key, value, "evolve.refine")));
     }
     lines.push(line("REFINE_PARAMS:interpol_var", 1, ""));
     if setup.has_gas {

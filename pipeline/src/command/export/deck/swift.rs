@@ -1,47 +1,43 @@
 //! SWIFT: a parameter file and the list of its outputs (*SWIFT documentation*, Parameter Files).
 
-use super::{Line, Setup, line, top, write};
+use super::{Line, Setup, by_group, line, remark, top, write};
 use crate::error::PipelineError;
+use comove_ic::format::gadget::write::{Dialect, MASS_G, VELOCITY_CM_S};
 use std::path::Path;
 
 /// File of the initial condition.
 pub(in crate::command::export) const IC: &str = "ics.hdf5";
+
+const PARAMETERS: &str = "swift.yml";
+const OUTPUTS: &str = "outputs.txt";
+
+/// Files of SWIFT's input, the parameter file first.
+pub(super) const FILES: [&str; 3] = [PARAMETERS, OUTPUTS, IC];
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let lines = lines(setup);
     let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
     let gravity = if setup.run.parameters.gravity { " --self-gravity" } else { "" };
     let hydro = if setup.has_gas { " --hydro" } else { "" };
-    let start = line("swift", format!("--cosmology{gravity}{hydro} swift.yml"), "evolve.gravity, ic.gas");
+    let start = line("swift", format!("--cosmology{gravity}{hydro} {PARAMETERS}"), "evolve.gravity, ic.gas");
     let remarks = [
         format!("Start with: {} {}", start.key, start.value),
         "Softening lengths are the width of a cell of the finest level; lengths are comoving Mpc without h.".into(),
     ];
-    let text = top(
-        setup,
-        "SWIFT",
-        "#",
-        &remarks,
-        &setup.not_covered(&lines.iter().chain([&start]).collect::<Vec<_>>(), &criteria),
-    );
+    let all: Vec<&Line> = lines.iter().chain([&start]).collect();
+    let text = top(setup, "SWIFT", "#", &remarks, &setup.not_covered(&all, &criteria));
     let outputs: String = setup.outputs().iter().map(|a| format!("{a}\n")).collect();
-    write(folder, "outputs.txt", &format!("# Scale Factor\n{outputs}"))?;
-    write(folder, "swift.yml", &format!("{text}{}", sections(&lines)))
+    write(folder, OUTPUTS, &format!("# Scale Factor\n{outputs}"))?;
+    write(folder, PARAMETERS, &format!("{text}{}", sections(&lines)))
 }
 
 /// Keys `Section:name` in sections.
 fn sections(lines: &[Line]) -> String {
-    let (mut text, mut before) = (String::new(), "");
-    for Line { key, value, options } in lines {
-        let (section, name) = key.split_once(':').expect("a section and a name");
-        if section != before {
-            text += &format!("\n{section}:\n");
-            before = section;
-        }
-        let comment = if options.is_empty() { String::new() } else { format!("  # {options}") };
-        text += &format!("  {:32} {value}{comment}\n", format!("{name}:"));
-    }
-    text
+    let of_line =
+        |(name, line): (&str, &Line)| format!("  {:32} {}{}\n", format!("{name}:"), line.value, remark(line, "#"));
+    by_group(lines)
+        .map(|(section, lines)| format!("\n{section}:\n{}", lines.map(of_line).collect::<String>()))
+        .collect()
 }
 
 fn lines(setup: &Setup<'_>) -> Vec<Line> {
@@ -50,9 +46,9 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
     const SOFTENING: &str = "ic.box_mpc_h, ic.root, evolve.max_level";
     let mut lines = vec![
         line("MetaData:run_name", setup.campaign.replace(' ', "_"), "campaign"),
-        line("InternalUnitSystem:UnitMass_in_cgs", "1.98840987e43", ""),
-        line("InternalUnitSystem:UnitLength_in_cgs", "3.085677581491367e24", ""),
-        line("InternalUnitSystem:UnitVelocity_in_cgs", "1e5", ""),
+        line("InternalUnitSystem:UnitMass_in_cgs", format!("{MASS_G:e}"), ""),
+        line("InternalUnitSystem:UnitLength_in_cgs", format!("{:e}", Dialect::Swift.length_cm()), ""),
+        line("InternalUnitSystem:UnitVelocity_in_cgs", format!("{VELOCITY_CM_S:e}"), ""),
         line("InternalUnitSystem:UnitCurrent_in_cgs", 1, ""),
         line("InternalUnitSystem:UnitTemp_in_cgs", 1, ""),
         line("Cosmology:h", c.h, "cosmology.h"),
@@ -85,7 +81,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("Snapshots:scale_factor_first", setup.start(), ""),
         line("Snapshots:delta_time", 2, ""),
         line("Snapshots:output_list_on", 1, "evolve.outputs"),
-        line("Snapshots:output_list", "outputs.txt", "evolve.outputs"),
+        line("Snapshots:output_list", OUTPUTS, "evolve.outputs"),
         line("Restarts:delta_hours", setup.run.checkpoints.every_minutes / 60.0, "evolve.checkpoints.every_minutes"),
         line("Statistics:scale_factor_first", setup.start(), ""),
         line("Statistics:delta_time", 1.05, ""),
