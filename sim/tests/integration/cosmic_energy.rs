@@ -31,8 +31,11 @@ fn potential_energy(snapshot: &Snapshot, mean: f64) -> f64 {
 /// Net momentum over M v_rms and the Layzer–Irvine residual over the largest |W|, from a = 0.05 to 0.065.
 fn drift(groups: u32) -> (f64, f64) {
     let initial = cosmological(groups);
-    let parameters =
-        RunParameters { max_delta_a: 0.03 / f64::from(groups), ..cosmological_parameters(Precision::Double) };
+    let parameters = RunParameters {
+        max_delta_a: 0.03 / f64::from(groups),
+        poisson_cycles: None,
+        ..cosmological_parameters(Precision::Double)
+    };
     let mut simulation = Simulation::start(common::device(2), &initial, parameters).expect("start");
     let start = simulation.summary().initial.expect("known sums");
     let mass = start.mass;

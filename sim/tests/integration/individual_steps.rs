@@ -170,6 +170,7 @@ fn a_collapse_goes_alike() {
         courant: 0.5 / halved,
         max_delta_a: 0.02 / halved,
         gravity_courant: 0.5 / halved,
+        poisson_cycles: None,
         ..cosmological_parameters(Precision::Double)
     };
     let target = 0.1;

@@ -212,8 +212,6 @@ fn refined(time_steps: TimeSteps, precision: Precision) -> RunParameters {
         time_steps,
         regrid_every: 2,
         max_level: 3,
-        // each is twenty exchanges between threads, which wait for each other
-        poisson_cycles: Some(2),
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.5, 1.8, 2.1] }],
         ..cosmological_parameters(precision)
     }
@@ -274,7 +272,8 @@ fn of_individual_steps() {
 #[test]
 fn of_individual_steps_on_four_levels() {
     let refine = vec![Criterion::DensityAbove { thresholds: vec![1.7, 1.8, 1.9] }];
-    let parameters = RunParameters { refine, ..refined(TimeSteps::Individual, Precision::Single) };
+    let parameters =
+        RunParameters { refine, poisson_cycles: Some(2), ..refined(TimeSteps::Individual, Precision::Single) };
     let initial = cosmological(2);
     let [alone, shared] = [ALONE, chance(2, 7)].map(|team| run(From::Memory(&initial), team, &parameters, 1));
     assert_eq!(alone.end.state.tree.level_count(), 4, "the test needs four levels");

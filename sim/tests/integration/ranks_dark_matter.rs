@@ -7,7 +7,7 @@ use comove_sim::{Criterion, Precision, RunParameters, Snapshot, TimeSteps};
 /// Records, files and what is in memory of some teams and of one rank, also after a restart by others.
 fn ranks_leave_the_bits_alone(initial: &Snapshot, parameters: RunParameters, steps: u64, teams: [Team; 2]) {
     let refine = vec![Criterion::OverdensityAbove { thresholds: vec![2.2, 6.5] }];
-    let parameters = &RunParameters { refine, regrid_every: 2, poisson_cycles: Some(2), ..parameters };
+    let parameters = &RunParameters { refine, regrid_every: 2, ..parameters };
     let alone = run(From::Memory(initial), ALONE, parameters, steps);
     assert_eq!(alone.end.state.tree.level_count(), 3, "the test needs three levels");
     assert!(alone.records.iter().filter(|record| record.regridded).count() >= 2, "the test needs regrids");

@@ -101,13 +101,14 @@ pub(crate) fn cosmological_on(groups: [u32; 3]) -> Snapshot {
     })
 }
 
-/// Parameters of a refined cosmological run.
+/// Parameters of a refined cosmological run. One cycle a solve, with bits like any number of them; physics needs more.
 pub(crate) fn cosmological_parameters(precision: Precision) -> RunParameters {
     RunParameters {
         precision,
         max_level: 2,
         refine: vec![Criterion::DensityAbove { thresholds: vec![1.75, 2.2] }],
         max_delta_a: 0.05,
+        poisson_cycles: Some(1),
         ..RunParameters::default()
     }
 }
