@@ -1,4 +1,4 @@
-//! An initial condition generated from linear theory.
+//! An initial condition generated from perturbation theory.
 
 use crate::error::IcError;
 use crate::gaussian_field::noise_file::NoiseFile;
@@ -39,6 +39,7 @@ use serde::{Deserialize, Serialize};
 ///     power: PowerSource::EisensteinHu,
 ///     fixed_amplitude: false,
 ///     inverted: false,
+///     f_nl: 0.0,
 ///     lpt_order: 2,
 ///     gas: true,
 ///     dark_matter: false,
@@ -76,6 +77,9 @@ pub struct GaussianIc {
     /// Give every mode the opposite sign: the other one of a pair (Angulo & Pontzen 2016).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inverted: bool,
+    /// f_NL of primordial non-Gaussianity of the local type: the potential is Φ + f_NL (Φ² − ⟨Φ²⟩).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub f_nl: f64,
     /// Order of Lagrangian perturbation theory for particles, and for the gas's velocity beside them: 1, 2 or 3. Gas alone has
     /// linear velocities.
     #[serde(default = "default_order", skip_serializing_if = "is_default_order")]
@@ -104,6 +108,13 @@ pub struct GaussianIc {
 fn yes() -> bool {
     true
 }
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+/// Largest |f_NL|: Φ is some 10⁻⁵, and beyond this its square is no small correction.
+const MOST_F_NL: f64 = 1e4;
 
 /// [`GaussianIc::lpt_order`] unless stated otherwise.
 pub const DEFAULT_LPT_ORDER: u8 = 2;
@@ -143,6 +154,9 @@ impl GaussianIc {
         }
         if !LPT_ORDERS.contains(&self.lpt_order) {
             return Err(refuse("lpt_order", self.lpt_order.to_string(), "must be 1, 2 or 3"));
+        }
+        if !(-MOST_F_NL..=MOST_F_NL).contains(&self.f_nl) {
+            return Err(refuse("f_nl", self.f_nl.to_string(), "must be a number between -10000 and 10000"));
         }
         if let Some(zoom) = &self.zoom {
             if self.gas {
@@ -254,17 +268,21 @@ impl GaussianIc {
         cells: [usize; 3],
         power: &LinearPower,
     ) -> Result<LinearModes<'c>, IcError> {
-        let growth = |a| self.cosmology.growth(a).0;
+        let a = 1.0 / (1.0 + self.z);
         let &Self { seed, fixed_amplitude, inverted, .. } = self;
         let noise = WhiteNoise { seed, fixed_amplitude, inverted };
-        let growth = growth(1.0 / (1.0 + self.z)) / growth(1.0);
-        Ok(match &self.noise {
+        let growth = self.cosmology.growth_factor(a);
+        let gaussian = match &self.noise {
             None => LinearModes::new(communicator, cells, self.box_mpc_h, &noise, power, growth),
             Some(file) => {
                 let planes = slab::planes(cells, communicator.rank(), communicator.size());
                 let numbers = file.read(communicator, cells, planes)?;
                 LinearModes::of_noise(communicator, cells, self.box_mpc_h, &numbers, &noise, power, growth)
             }
+        };
+        Ok(match self.f_nl {
+            0.0 => gaussian,
+            f_nl => gaussian.non_gaussian(f_nl, power.of_potential(&self.cosmology, a)),
         })
     }
 
@@ -393,6 +411,7 @@ mod tests {
             power: PowerSource::EisensteinHu,
             fixed_amplitude: false,
             inverted: false,
+            f_nl: 0.0,
             lpt_order: 2,
             gas: true,
             dark_matter: false,

@@ -8,6 +8,7 @@
 mod dealiased;
 mod lagrangian;
 pub mod noise_file;
+mod non_gaussian;
 mod second_order;
 mod third_order;
 pub(crate) mod transform;

@@ -33,6 +33,7 @@ fn universe(z: f64, h: f64, gas: bool, dark_matter: bool) -> GaussianIc {
         noise: None,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
+        f_nl: 0.0,
         inverted: false,
         lpt_order: 2,
         gas,

@@ -28,6 +28,7 @@ fn gaussian() -> GaussianIc {
         noise: None,
         power: PowerSource::EisensteinHu,
         fixed_amplitude: true,
+        f_nl: 50.0,
         inverted: false,
         lpt_order: 2,
         gas: true,

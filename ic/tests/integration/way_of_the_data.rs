@@ -23,6 +23,7 @@ fn gaussian() -> GaussianIc {
         noise: None,
         power: PowerSource::CambTransfer(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/camb_transfer_z0.dat")),
         fixed_amplitude: false,
+        f_nl: 0.0,
         inverted: false,
         lpt_order: 2,
         gas: true,

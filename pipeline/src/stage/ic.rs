@@ -393,6 +393,9 @@ pub(crate) struct GaussianOptions {
     /// Give every mode the opposite sign: with `fixed_amplitude` the other one of a pair.
     #[serde(default)]
     pub inverted: bool,
+    /// f_NL of primordial non-Gaussianity of the local type; positive values make more massive halos.
+    #[serde(default)]
+    pub f_nl: f64,
     /// Order of Lagrangian perturbation theory, 1 to 3, for displacements and velocities of particles, and for the velocity of gas
     /// beside them; by default 2.
     pub lpt_order: Option<u8>,
@@ -472,6 +475,7 @@ impl GaussianOptions {
             power: self.power,
             fixed_amplitude: self.fixed_amplitude,
             inverted: self.inverted,
+            f_nl: self.f_nl,
             lpt_order,
             gas: self.gas,
             dark_matter: self.dark_matter,

@@ -37,6 +37,7 @@ fn gaussian(cells: usize, dark_matter: bool) -> GaussianIc {
         power: PowerSource::EisensteinHu,
         fixed_amplitude: false,
         inverted: false,
+        f_nl: 0.0,
         lpt_order: 2,
         gas: true,
         dark_matter,
