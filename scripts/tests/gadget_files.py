@@ -1,8 +1,9 @@
-"""Writes initial conditions in HDF5 as the documentation of Gadget and SWIFT describes them, and the same in comove_ic.
+"""Writes initial conditions in files as the documentation of Gadget and SWIFT describes them, and the same in comove_ic.
 
 The universe is given by formulae, so that a reader can be compared with them.
 """
 
+import struct
 from dataclasses import dataclass, field
 
 import h5py
@@ -98,7 +99,14 @@ TYPES = [1, 2, 5]
 
 @dataclass
 class Gadget:
-    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1."""
+    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1.
+
+    Format 3 is HDF5; `order` is that of the bytes in formats 1 and 2.
+    """
+
+    snap_format: int = 3
+    order: str = "<"
+    ids: str = "u8"
 
     kpc: bool = False
     dtype: str = "f4"
@@ -132,17 +140,60 @@ def write_gadget(path, universe, how=None):
             header |= {"UnitLength_in_cm": MPC_CM / (1e3 if how.kpc else 1), "UnitMass_in_g": 1e10 * MSUN_G,
                        "UnitVelocity_in_cm_per_s": 1e5}
         header |= how.header
-        with h5py.File(name_of(path, n, how.files), "w") as file:
-            file.create_group("Header").attrs.update({k: v for k, v in header.items() if v is not None})
-            for kind in np.unique(kinds[rows]):
-                own = rows[kinds[rows] == kind]
-                part = file.create_group(f"PartType{kind}")
-                part["Coordinates"] = (universe.position[own] * length).astype(how.dtype)
-                part["Velocities"] = (universe.velocity[own] / np.sqrt(A)).astype(how.dtype)
-                part["ParticleIDs"] = universe.identity[own]
-                if table[kind] == 0:
-                    part["Masses"] = universe.masses[own].astype(how.dtype)
+        arrays = {}
+        for kind in np.unique(kinds[rows]):
+            own = rows[kinds[rows] == kind]
+            arrays[kind] = {
+                "Coordinates": (universe.position[own] * length).astype(how.dtype),
+                "Velocities": (universe.velocity[own] / np.sqrt(A)).astype(how.dtype),
+                "ParticleIDs": universe.identity[own].astype(how.ids),
+            }
+            if table[kind] == 0:
+                arrays[kind]["Masses"] = universe.masses[own].astype(how.dtype)
+        file = name_of(path, n, how.files)
+        if how.snap_format == 3:
+            write_hdf5(file, header, arrays)
+        else:
+            write_records(file, header, arrays, how)
     return name_of(path, 0, how.files)
+
+
+def write_hdf5(path, header, arrays):
+    with h5py.File(path, "w") as file:
+        file.create_group("Header").attrs.update({k: v for k, v in header.items() if v is not None})
+        for kind, of_type in arrays.items():
+            part = file.create_group(f"PartType{kind}")
+            for name, values in of_type.items():
+                part[name] = values
+
+
+BLOCKS = {"POS ": "Coordinates", "VEL ": "Velocities", "ID  ": "ParticleIDs", "MASS": "Masses"}
+
+
+def write_records(path, header, arrays, how):
+    """Formats 1 and 2: a record with the header, and one for each array, those of all types in turn."""
+    counts, totals = header["NumPart_ThisFile"], header["NumPart_Total"]
+    head = struct.pack(
+        how.order + "6I6d2d2i6I2i4d2i6Ii60x", *counts, *header["MassTable"], header["Time"], header["Redshift"], 0, 0, *totals, 0,
+        header["NumFilesPerSnapshot"], header["BoxSize"], header["Omega0"], header["OmegaLambda"], header["HubbleParam"], 0, 0,
+        *header["NumPart_Total_HighWord"], 0,
+    )
+    blocks = {"HEAD": head}
+    for block, name in BLOCKS.items():
+        values = [arrays[kind][name] for kind in sorted(arrays) if name in arrays[kind]]
+        if values:
+            values = np.concatenate(values)
+            blocks[block] = values.astype(values.dtype.newbyteorder(how.order)).tobytes()
+    with path.open("wb") as file:
+        for name, payload in blocks.items():
+            mark = struct.pack(how.order + "I", len(payload))
+            if how.snap_format == 2:
+                named = struct.pack(how.order + "I4sII", 8, name.encode(), len(payload) + 8, 8)
+                file.write(named)
+            file.write(mark + payload + mark)
+            if how.snap_format == 2 and name == "POS ":
+                # a block that readers of dark matter have no use for
+                file.write(struct.pack(how.order + "I4sIIIfI", 8, b"POT ", 12, 8, 4, 1.0, 4))
 
 
 def write_swift(path, universe):

@@ -1,4 +1,4 @@
-"""Initial conditions in HDF5 of Gadget and SWIFT, written by gadget_files.py: read back, run, and refused where they are wrong.
+"""Initial conditions of Gadget, in HDF5 and in records, and of SWIFT, written by gadget_files.py: read back, run, and refused where they are wrong.
 
 COMOVE_PROGRAM is the program, as scripts/test sets it; MPIEXEC starts it on two processes, if it is built with MPI.
 """
@@ -6,6 +6,7 @@ COMOVE_PROGRAM is the program, as scripts/test sets it; MPIEXEC starts it on two
 import csv
 import os
 import shutil
+import struct
 import subprocess
 
 import gadget_files as files
@@ -66,6 +67,10 @@ WAYS = [
     ("masses", Gadget(masses=True), ""),
     ("one_type", Gadget(one_type=True), ""),
     ("three_files", Gadget(files=3, dtype="f8"), ""),
+    ("format_1", Gadget(snap_format=1, masses=True), ""),
+    ("format_1_double", Gadget(snap_format=1, order=">", dtype="f8", kpc=True), 'length_unit: "kpc_h"'),
+    ("format_2", Gadget(snap_format=2, order=">", one_type=True), ""),
+    ("format_2_files", Gadget(snap_format=2, dtype="f8", files=3), 'format: "gadget"'),
     ("swift", None, ""),
 ]
 
@@ -102,11 +107,34 @@ def test_one_lattice_in_two_formats_has_one_spectrum(tmp_path):
     assert np.allclose(gadget, own, rtol=1e-5, atol=0), np.abs(gadget / own - 1).max()
 
 
+@pytest.mark.parametrize(("snap_format", "order"), [(1, ">"), (2, "<")])
+@pytest.mark.parametrize("how", [{}, {"masses": True, "ids": "u4", "files": 2}], ids=["table", "masses"])
+def test_all_containers_have_the_same_bits(tmp_path, snap_format, order, how):
+    loaded = []
+    for name, container in [("g.hdf5", {}), ("g", {"snap_format": snap_format, "order": order})]:
+        file = write_gadget(tmp_path / name, files.zoom(N), Gadget(**how, **container))
+        done(tmp_path / f"run_{name}", file)
+        with h5py.File(one(tmp_path / f"run_{name}", "ic_load-*/initial_condition.h5")) as read:
+            loaded.append({name: read[name][:] for name in read})
+    assert len(loaded[0]) >= 7 and loaded[0].keys() == loaded[1].keys()
+    assert all(np.array_equal(loaded[0][name], loaded[1][name]) for name in loaded[0])
+
+
+@pytest.mark.parametrize("how", [Gadget(snap_format=1), Gadget(snap_format=2, order=">", kpc=True, dtype="f8", files=2)])
+def test_records_are_examined_without_a_recipe(tmp_path, how):
+    file = write_gadget(tmp_path / "g", files.lattice(N), how)
+    cosmology = "sigma8=0.9,n_s=1,omega_b=0.045"
+    said = subprocess.run([PROGRAM, "inspect", file, "--cosmology", cosmology], capture_output=True, text=True)
+    text = said.stdout + said.stderr
+    assert said.returncode == 0 and "gadget" in text and "20" in text and "velocity" in text, text
+
+
 @pytest.mark.skipif(not MPIEXEC, reason="no mpiexec")
 @pytest.mark.parametrize("root", [16, 32])
+@pytest.mark.parametrize("snap_format", [1, 3])
 @pytest.mark.parametrize("universe", UNIVERSES)
-def test_two_processes_have_the_bits_of_one(tmp_path, universe, root):
-    file = write_gadget(tmp_path / "g.hdf5", UNIVERSES[universe](N), Gadget(files=2))
+def test_two_processes_have_the_bits_of_one(tmp_path, universe, snap_format, root):
+    file = write_gadget(tmp_path / "g.hdf5", UNIVERSES[universe](N), Gadget(files=2, snap_format=snap_format))
     done(tmp_path / "one", file, root=root)
     version = subprocess.run([MPIEXEC, "--version"], capture_output=True, text=True).stdout
     extra = ["--oversubscribe", "--allow-run-as-root"] if "Open MPI" in version or "OpenRTE" in version else []
@@ -184,6 +212,38 @@ def without_second(path):
     first = write_gadget(path, files.lattice(N), Gadget(files=2))
     path.with_name(f"{path.stem}.1{path.suffix}").unlink()
     return first
+
+
+def records(snap_format, edit=lambda file: None, **how):
+    """A file of records, whose bytes `edit` changes."""
+
+    def write(path):
+        path = write_gadget(path, files.lattice(N), Gadget(snap_format=snap_format, **how))
+        file = bytearray(path.read_bytes())
+        edit(file)
+        path.write_bytes(file)
+        return path
+
+    return write
+
+
+def put(at, form, *values):
+    return lambda file: struct.pack_into(form, file, at, *values)
+
+
+def shortened(count):
+    def edit(file):
+        del file[-count:]
+
+    return edit
+
+
+# bytes of a format 1 file: header with its marks, and those of positions
+HEAD, POS = 264, 12 * N**3 + 8
+
+
+def without_velocities(file):
+    del file[16 + HEAD + 16 + POS + 28 : 16 + HEAD + 16 + POS + 28 + 16 + POS]
 
 
 def zoomed(edit, **how):
@@ -285,6 +345,35 @@ MISTAKES = {
     "another density": (masses_times(0.5), {}, ["0.500000 times", "check the number of particles"]),
     "second file missing": (without_second, {}, ['"NumFilesPerSnapshot" of /Header is 2', "g.1.hdf5"]),
     "counts differ": (changed(NumPart_Total=np.array([0, 5000, 0, 0, 0, 0], "u4")), {}, ["sums to 4096", "5000"]),
+    "records: kpc/h": (records(1, kpc=True), {}, ['"BoxSize" of the header is 20000 Mpc/h', 'set length_unit: "kpc_h"']),
+    "records: h": (records(2, put(16 + 4 + 152, "<d", 0.72)), {}, ['"HubbleParam" of the header is 0.72', "h = 0.7"]),
+    "records: a is NaN": (records(1, put(4 + 72, "<d", np.nan)), {}, ['"Time" of the header is NaN', "0.04 (z = 24"]),
+    "records: gas": (records(1, put(4, "<I", 8)), {}, ["8 gas particles (PartType0)", '"comove_ic"']),
+    "records: stars": (records(1, put(4 + 4 * 4, "<I", 8)), {}, ["8 particles of PartType4"]),
+    "records: counts": (records(1, put(4 + 4, "<I", 4095)), {},
+                        ['block "POS " has 49152 bytes, expected 49140 or 98280 as the header says']),
+    "records: masses": (records(1, put(4 + 24 + 8, "<d", 0)), {}, ['block "MASS" is missing', "4096 particles"]),
+    "records: mass without h": (records(1, header={"MassTable": np.array([0, files.lattice(N).mass / files.H, 0, 0, 0, 0])}), {},
+                                ['"MassTable"[1] of the header', "without h"]),
+    "records: header cut": (records(1, lambda file: file.__delitem__(slice(100, None))), {},
+                            ["truncated in the header: 100 bytes, expected at least 264"]),
+    "records: cut": (records(2, shortened(20000)), {}, ['truncated in block "ID  "', "copy it again"]),
+    "records: no identities": (records(1, shortened(8 * N**3 + 8)), {}, ['block "ID  " is missing']),
+    "records: no velocities": (records(2, without_velocities), {}, ['block "VEL " is missing']),
+    "records: no positions": (records(1, lambda file: file.__delitem__(slice(HEAD, HEAD + POS))), {},
+                              ['block "VEL " has 32768 bytes, expected 49152 or 98304']),
+    "records: damaged": (records(1, put(HEAD + POS - 4, "<I", 17)), {},
+                         ['block "POS " begins with a mark of 49152 bytes and ends with one of 17', "copy it again"]),
+    "records: no name": (records(2, put(16 + HEAD, "<I", 12)), {}, ["the name of a block has 12 bytes, expected 8"]),
+    "records: position is NaN": (records(1, put(HEAD + 4 + 12 * 99 + 4, "<f", np.nan)), {},
+                                 ['block "POS " of type 1 has particle 99', "y = NaN Mpc/h"]),
+    "records: velocity": (records(1, put(HEAD + POS + 4 + 12 * 5, "<f", np.inf)), {}, ['block "VEL " of type 1 has inf for particle 5']),
+    "records: identity": (records(1, put(HEAD + 2 * POS + 4 + 8 * 4, "<Q", 1 << 60)), {},
+                          ['block "ID  " of type 1 has 1152921504606846976 for particle 4', "below 2⁶⁰"]),
+    "records: second file missing": (records(1, header={"NumFilesPerSnapshot": 2, "NumPart_Total": np.array([0, 8192, 0, 0, 0, 0])}), {},
+                                     ['"NumFilesPerSnapshot" of the header is 2', "name.0"]),
+    "records: garbage": (lambda path: path.write_bytes(struct.pack("<I", 256) + bytes(range(1, 256)) * 4) and path, {},
+                         ["the header begins with a mark of 256 bytes and ends with one of"]),
     "format": (changed(), {"options": ', format: "swift"'}, ["format = gadget", "swift"]),
 }
 

@@ -51,13 +51,13 @@ impl LoadFormat {
             return Ok(Self::Grafic);
         }
         let content = |reason: &str| IcError::Content { path: path.into(), reason: reason.into() };
-        let failed = |source| IcError::Io { path: path.into(), source };
-        let mut start = Vec::new();
-        File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).map_err(failed)?;
-        if start != HDF5_SIGNATURE {
+        if !is_hdf5(path)? {
+            if gadget::begins(&start(path)?) {
+                return Ok(Self::Gadget);
+            }
             return Err(content(
-                "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, a folder of GRAFIC \
-                 files, or for GAMER's UM_IC set format: #{ um_ic: #{ order: \"vzyx\" } }",
+                "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, Gadget's format 1 or 2, a \
+                 folder of GRAFIC files, or for GAMER's UM_IC set format: #{ um_ic: #{ order: \"vzyx\" } }",
             ));
         }
         let file = Hdf5Input::open(path)?;
@@ -68,6 +68,18 @@ impl LoadFormat {
             )
         })
     }
+}
+
+/// The first 8 bytes of a file, or all of a shorter one.
+fn start(path: &Path) -> Result<Vec<u8>, IcError> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.map_err(|source| IcError::Io { path: path.into(), source }).map(|_| start)
+}
+
+/// Whether a file begins as HDF5 files do.
+fn is_hdf5(path: &Path) -> Result<bool, IcError> {
+    Ok(start(path)? == HDF5_SIGNATURE)
 }
 
 impl Contents {
@@ -108,8 +120,8 @@ pub(crate) fn open<'i>(
     format.reader().open(ic, communicator)
 }
 
-/// The files of an initial condition: those that are read of a folder; else the one named, and if that is `name.0.hdf5` those
-/// that follow it without a gap.
+/// The files of an initial condition: those that are read of a folder; else the one named, and if that is `name.0.hdf5` or
+/// `name.0` those that follow it without a gap.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
         return grafic::files(path);

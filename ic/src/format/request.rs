@@ -79,7 +79,7 @@ pub enum LoadFormat {
     },
     /// Our own HDF5 file, which states its epoch, box and cosmology.
     ComoveIc,
-    /// Gadget's HDF5 snapshot, in one or several files.
+    /// Gadget's snapshot, HDF5 or of format 1 or 2, in one or several files.
     Gadget,
     /// SWIFT's HDF5 initial condition, in one or several files.
     Swift,

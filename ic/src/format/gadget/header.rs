@@ -1,7 +1,8 @@
 //! Attributes of the header: particles by type, and statements that a recipe also makes.
 
+use super::input::Input;
 use crate::error::IcError;
-use crate::format::hdf5_input::{Hdf5Input, SAME};
+use crate::format::hdf5_input::SAME;
 use crate::format::reader::Statements;
 use crate::format::request::{LoadFormat, LoadIc};
 
@@ -33,11 +34,11 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads the header of a file with dark matter alone.
-    pub(super) fn read(input: &Hdf5Input, format: LoadFormat) -> Result<Self, IcError> {
+    pub(super) fn read(input: &Input, format: LoadFormat) -> Result<Self, IcError> {
         let list = |name: &str| Ok::<_, IcError>(input.numbers(&[HEADER], name)?.map(|(_, values)| values));
         let counts = |values: Vec<f64>| values.into_iter().map(|value| value.max(0.0) as u64).collect::<Vec<u64>>();
         let missing = |name: &str| {
-            input.content(format!("attribute \"{name}\" of /{HEADER} is missing: expected counts of types"))
+            input.content(format!("{} is missing: expected counts of types", input.statement(HEADER, name)))
         };
         let this_file = counts(list("NumPart_ThisFile")?.ok_or_else(|| missing("NumPart_ThisFile"))?);
         let mut total = list("NumPart_Total")?.map_or_else(|| this_file.clone(), counts);
@@ -65,8 +66,9 @@ impl Header {
         }
         if this_file.len() < total.len() || total.iter().sum::<u64>() == 0 {
             return Err(input.content(format!(
-                "attributes \"NumPart_ThisFile\" and \"NumPart_Total\" of /{HEADER} are {this_file:?} and {total:?}: expected \
-                 dark matter, PartType{}",
+                "{} is {this_file:?} and {} is {total:?}: expected dark matter, PartType{}",
+                input.statement(HEADER, "NumPart_ThisFile"),
+                input.statement(HEADER, "NumPart_Total"),
                 in_words(types)
             )));
         }
@@ -92,7 +94,7 @@ fn in_words(numbers: &[usize]) -> String {
 }
 
 /// Compares what a header states with the recipe.
-pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadFormat) -> Result<(), IcError> {
+pub(super) fn check_statements(input: &Input, ic: &LoadIc, format: LoadFormat) -> Result<(), IcError> {
     let (cosmology, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
     let is_gadget = format == LoadFormat::Gadget;
     let [epoch, hubble, omega_m, omega_lambda] = names(format);
@@ -103,9 +105,9 @@ pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadForma
         (omega_lambda, "omega_lambda", cosmology.omega_lambda, SAME_LAMBDA, false),
         ("Redshift", "z", ic.z, SAME * (1.0 + ic.z) / ic.z.max(1e-3), false),
     ] {
-        let Some((group, values)) = input.numbers(&GROUPS, name)? else {
+        let Some((statement, values)) = input.numbers(&GROUPS, name)? else {
             if needed {
-                let reason = format!("attribute \"{name}\" of /{HEADER} is missing: expected {option} = {expected}");
+                let reason = format!("{} is missing: expected {option} = {expected}", input.statement(HEADER, name));
                 return Err(input.content(reason));
             }
             continue;
@@ -118,7 +120,7 @@ pub(super) fn check_statements(input: &Hdf5Input, ic: &LoadIc, format: LoadForma
             if name == epoch { format!("{value} (z = {:.6})", 1.0 / value - 1.0) } else { value.to_string() }
         };
         return Err(input.content(format!(
-            "attribute \"{name}\" of /{group} is {}, the recipe says {option} = {}: change one of them",
+            "{statement} is {}, the recipe says {option} = {}: change one of them",
             shown(found),
             shown(expected)
         )));
@@ -135,7 +137,7 @@ fn names(format: LoadFormat) -> [&'static str; 4] {
 }
 
 /// Statements of a header.
-pub(super) fn statements(input: &Hdf5Input, format: LoadFormat) -> Result<Statements, IcError> {
+pub(super) fn statements(input: &Input, format: LoadFormat) -> Result<Statements, IcError> {
     let one = |name: &str| Ok::<_, IcError>(input.numbers(&GROUPS, name)?.map(|(_, values)| values[0]));
     let [epoch, hubble, omega_m, omega_lambda] = names(format);
     let is_swift = format == LoadFormat::Swift;

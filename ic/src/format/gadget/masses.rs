@@ -1,10 +1,10 @@
 //! Masses of particles: 8ᶜ times the lightest one's, c = 0 to 7, as on lattices whose spacing doubles from one to the next.
 
 use super::Section;
+use super::input::{Column, Input, Quantity};
 use crate::error::IcError;
-use crate::format::hdf5_input::{Hdf5Input, Numbers, pieces};
+use crate::format::hdf5_input::pieces;
 use comove_sim::kernels::point::particle::{CLASSES, mass_of_class};
-use hdf5::Dataset;
 use std::ops::Range;
 
 /// Relative difference that is accepted of masses of one class.
@@ -26,9 +26,9 @@ pub(super) struct Masses {
 }
 
 /// Mass classes of a section's particles.
-pub(super) enum Classes {
+pub(super) enum Classes<'i> {
     Same(usize),
-    Each(Dataset),
+    Each(Column<'i>),
 }
 
 impl Masses {
@@ -38,27 +38,27 @@ impl Masses {
         let first = match section.table_mass {
             Some(mass) => mass,
             None => {
-                let input = Hdf5Input::open(&section.path)?;
-                input.rows::<f64>(&section.masses(&input)?, 0..1)?[0]
+                let input = Input::open(&section.path)?;
+                section.masses(&input)?.reals(0..1)?[0]
             }
         };
         if !(first > 0.0 && first.is_finite()) {
-            let input = Hdf5Input::open(&section.path)?;
-            return Err(input.content(format!("{}: must be positive", section.with_mass(first, 0))));
+            let input = Input::open(&section.path)?;
+            return Err(input.content(format!("{}: must be positive", section.with_mass(&input, first, 0))));
         }
         Ok(Self { first, above_lightest: 0, total: 0 })
     }
 
     /// Adds rows of a section.
     pub(super) fn count(&self, counts: &mut Counts, section: &Section, rows: Range<usize>) -> Result<(), IcError> {
-        let input = Hdf5Input::open(&section.path)?;
+        let input = Input::open(&section.path)?;
         if let Some(mass) = section.table_mass {
             counts[self.power(&input, section, mass, 0)?] += rows.len() as u64;
             return Ok(());
         }
         let masses = section.masses(&input)?;
         for piece in pieces(rows) {
-            for (row, mass) in piece.clone().zip(input.rows::<f64>(&masses, piece)?) {
+            for (row, mass) in piece.clone().zip(masses.reals(piece)?) {
                 counts[self.power(&input, section, mass, row)?] += 1;
             }
         }
@@ -92,7 +92,7 @@ impl Masses {
     }
 
     /// Mass classes of a section.
-    pub(super) fn classes(&self, input: &Hdf5Input, section: &Section) -> Result<Classes, IcError> {
+    pub(super) fn classes<'i>(&self, input: &'i Input, section: &Section) -> Result<Classes<'i>, IcError> {
         Ok(match section.table_mass {
             Some(mass) => Classes::Same(self.class(input, section, mass, 0)?),
             None => Classes::Each(section.masses(input)?),
@@ -102,26 +102,26 @@ impl Masses {
     /// Mass classes of rows of a section.
     pub(super) fn of_rows(
         &self,
-        input: &Hdf5Input,
+        input: &Input,
         section: &Section,
-        classes: &Classes,
+        classes: &Classes<'_>,
         rows: Range<usize>,
     ) -> Result<Vec<usize>, IcError> {
         match classes {
             Classes::Same(class) => Ok(vec![*class; rows.len()]),
             Classes::Each(masses) => {
-                let found = input.rows::<f64>(masses, rows.clone())?;
+                let found = masses.reals(rows.clone())?;
                 rows.zip(found).map(|(row, mass)| self.class(input, section, mass, row)).collect()
             }
         }
     }
 
-    fn class(&self, input: &Hdf5Input, section: &Section, mass: f64, row: usize) -> Result<usize, IcError> {
+    fn class(&self, input: &Input, section: &Section, mass: f64, row: usize) -> Result<usize, IcError> {
         Ok(self.power(input, section, mass, row)? + self.above_lightest - (CLASSES - 1))
     }
 
     /// log₈ of a mass over the first particle's, plus 7.
-    fn power(&self, input: &Hdf5Input, section: &Section, mass: f64, row: usize) -> Result<usize, IcError> {
+    fn power(&self, input: &Input, section: &Section, mass: f64, row: usize) -> Result<usize, IcError> {
         let ratio = mass / self.first;
         let power = (ratio.log2() / 3.0).round();
         let most = (CLASSES - 1) as f64;
@@ -132,22 +132,24 @@ impl Masses {
         Err(input.content(format!(
             "{}, {ratio:.6} times the {:e} of the first: expected masses 8ᶜ times the lightest, c = 0 to 7, to 10⁻⁵; \
              write levels of particles whose spacing doubles from one to the next",
-            section.with_mass(mass, row),
+            section.with_mass(input, mass, row),
             self.first
         )))
     }
 }
 
 impl Section {
-    fn masses(&self, input: &Hdf5Input) -> Result<Dataset, IcError> {
-        input.dataset(&self.name("Masses"), &[self.count], Numbers::Floats)
+    fn masses<'i>(&self, input: &'i Input) -> Result<Column<'i>, IcError> {
+        input.column(Quantity::Masses, self.kind, self.count)
     }
 
-    /// The attribute or dataset that has the mass of a row, and the mass.
-    fn with_mass(&self, mass: f64, row: usize) -> String {
+    /// The statement or array that has the mass of a row, and the mass.
+    fn with_mass(&self, input: &Input, mass: f64, row: usize) -> String {
         match self.table_mass {
-            Some(_) => format!("attribute \"MassTable\"[{}] is {mass:e}", self.kind),
-            None => format!("dataset \"{}\" has {mass:e} for particle {row} (from 0)", self.name("Masses")),
+            Some(_) => format!("{} is {mass:e}", input.table_entry(self.kind)),
+            None => {
+                format!("{} has {mass:e} for particle {row} (from 0)", input.name(Quantity::Masses, self.kind))
+            }
         }
     }
 }

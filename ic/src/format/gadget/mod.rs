@@ -1,6 +1,6 @@
-//! Dark matter in HDF5 files of Gadget and of SWIFT; [`write`](mod@write) also writes gas.
+//! Dark matter in files of Gadget, HDF5 or binary, and of SWIFT; [`write`](mod@write) writes HDF5, gas too.
 //!
-//! `/Header` states the particles of each type, and for Gadget epoch, box and cosmology; `PartType1` holds dark matter,
+//! The header states the particles of each type, and for Gadget epoch, box and cosmology; `PartType1` holds dark matter,
 //! further types that of a zoom's coarser levels
 //! (Springel 2005, *User guide for GADGET-2*, section 6.2; Springel et al. 2021, MNRAS 506, 2871; SWIFT documentation,
 //! *Initial conditions*). Units:
@@ -12,11 +12,13 @@
 //! | velocities | v_pec/√a in km/s | v_pec in `/Units` |
 
 mod header;
+mod input;
 mod masses;
+mod records;
 mod units;
 pub mod write;
 
-use super::hdf5_input::{Hdf5Input, Numbers, pieces};
+use super::hdf5_input::{Hdf5Input, pieces};
 use super::reader::{Contents, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -26,7 +28,9 @@ use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::id_of_class;
 use comove_sim::parallel::{Communicator, collective_result};
 use header::{HEADER, Header, SWIFT_LENGTH};
+use input::{Input, Quantity};
 use masses::Masses;
+pub(super) use records::begins;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use units::FileUnits;
@@ -44,12 +48,12 @@ impl Reader for Gadget {
     }
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
-        let header = Header::read(&Hdf5Input::open(path)?, self.format)?;
+        let header = Header::read(&Input::open(path)?, self.format)?;
         Ok(Contents { format: self.format, gas: false, particles: header.particles(), off_lattice: true })
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
-        header::statements(&Hdf5Input::open(path)?, self.format)
+        header::statements(&Input::open(path)?, self.format)
     }
 
     fn open<'i>(&self, ic: &'i LoadIc, communicator: &Communicator) -> Result<ReadPart<'i>, IcError> {
@@ -71,9 +75,12 @@ impl Reader for Gadget {
     }
 }
 
-/// File `n` of several, if `path` is the first: `name.n.hdf5` beside `name.0.hdf5`.
+/// File `n` of several, if `path` is the first: `name.n.hdf5` beside `name.0.hdf5`, `name.n` beside `name.0`.
 pub(super) fn sibling(path: &Path, n: usize) -> Option<PathBuf> {
     let extension = path.extension()?.to_str()?;
+    if extension == "0" {
+        return Some(path.with_extension(n.to_string()));
+    }
     let stem = path.file_stem()?.to_str()?.strip_suffix(".0")?;
     Some(path.with_file_name(format!("{stem}.{n}.{extension}")))
 }
@@ -83,15 +90,8 @@ struct Section {
     path: PathBuf,
     kind: usize,
     count: usize,
-    /// Mass of each in `MassTable`; else they have a dataset.
+    /// Mass of each in `MassTable`; else they have an array.
     table_mass: Option<f64>,
-}
-
-impl Section {
-    /// Name of a dataset.
-    fn name(&self, dataset: &str) -> String {
-        format!("PartType{}/{dataset}", self.kind)
-    }
 }
 
 /// Checked headers and masses of all files.
@@ -119,38 +119,36 @@ impl Files {
 
     /// Checks the headers of all files against the recipe.
     fn headers(ic: &LoadIc, format: LoadFormat) -> Result<Self, IcError> {
-        let first = Hdf5Input::open(&ic.path)?;
+        let first = Input::open(&ic.path)?;
         let header = Header::read(&first, format)?;
         let units = FileUnits::read(&first, ic, format)?;
         let mut sections = Vec::new();
+        let files = first.statement(HEADER, "NumFilesPerSnapshot");
         for n in 0..header.files {
             let path = match (n, sibling(&ic.path, n)) {
                 (0, _) => ic.path.clone(),
                 (_, Some(path)) => path,
                 (_, None) => {
                     return Err(first.content(format!(
-                        "attribute \"NumFilesPerSnapshot\" of /{HEADER} is {}: give the first of the files, name.0.hdf5",
+                        "{files} is {}: give the first of the files, name.0.hdf5 or name.0",
                         header.files
                     )));
                 }
             };
             if !path.exists() {
                 let (all, path) = (header.files, path.display());
-                let reason = format!(
-                    "attribute \"NumFilesPerSnapshot\" of /{HEADER} is {all}, expected a file {path}: copy all files"
-                );
-                return Err(first.content(reason));
+                return Err(first.content(format!("{files} is {all}, expected a file {path}: copy all files")));
             }
-            let input = if n == 0 { None } else { Some(Hdf5Input::open(&path)?) };
+            let input = if n == 0 { None } else { Some(Input::open(&path)?) };
             let input = input.as_ref().unwrap_or(&first);
             header::check_statements(input, ic, format)?;
             units.check_box(input, ic)?;
-            let here = Header::read(input, format)?.this_file;
+            let here = Header::read(input, format)?;
             let section = |kind: usize| Section {
                 path: path.clone(),
                 kind,
-                count: here.get(kind).map_or(0, |count| *count as usize),
-                table_mass: header.table_mass(kind),
+                count: here.this_file.get(kind).map_or(0, |count| *count as usize),
+                table_mass: here.table_mass(kind),
             };
             sections.extend((0..header.total.len()).map(section).filter(|section| section.count > 0));
         }
@@ -172,15 +170,15 @@ impl Files {
     ///
     /// * `counts`: of the particles of all ranks
     fn check_masses(&mut self, ic: &LoadIc, counts: &masses::Counts) -> Result<(), IcError> {
-        let first = Hdf5Input::open(&ic.path)?;
+        let first = Input::open(&ic.path)?;
         self.masses.settle(counts).map_err(|why| first.content(why))?;
         let mean = self.masses.lightest() * (self.masses.total as f64 / self.total as f64);
         let mut kinds: Vec<usize> = self.sections.iter().map(|section| section.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         let of = match (kinds.as_slice(), self.sections[0].table_mass) {
-            ([kind], Some(_)) => format!("attribute \"MassTable\"[{kind}]"),
-            ([kind], None) if self.masses.total == self.total => format!("dataset \"PartType{kind}/Masses\""),
+            ([kind], Some(_)) => first.table_entry(*kind),
+            ([kind], None) if self.masses.total == self.total => first.name(Quantity::Masses, *kind),
             _ => format!("mean mass of particles of PartType{kinds:?}"),
         };
         self.units.check_density(&first, ic, (mean, &of), self.total)
@@ -199,44 +197,44 @@ impl Files {
 
     /// Appends rows of a section.
     fn read_into(&self, set: &mut ParticleSet, section: &Section, rows: Range<usize>) -> Result<(), IcError> {
-        let (input, count) = (Hdf5Input::open(&section.path)?, section.count);
-        let [positions, velocities, ids] = ["Coordinates", "Velocities", "ParticleIDs"].map(|name| section.name(name));
-        let coordinates = input.dataset(&positions, &[count, 3], Numbers::Floats)?;
-        let speeds = input.dataset(&velocities, &[count, 3], Numbers::Floats)?;
-        let numbers = input.dataset(&ids, &[count], Numbers::Integers)?;
+        let input = Input::open(&section.path)?;
+        let column = |quantity| input.column(quantity, section.kind, section.count);
+        let (positions, velocities) = (column(Quantity::Positions)?, column(Quantity::Velocities)?);
+        let ids = column(Quantity::Ids)?;
         let classes = self.masses.classes(&input, section)?;
-        let digits = if coordinates.dtype().is_ok_and(|kind| kind.size() == 4) { f32::EPSILON.into() } else { 1e-12 };
+        let digits = if positions.is_single() { f32::EPSILON.into() } else { 1e-12 };
         for rows in pieces(rows) {
             let start = rows.start;
-            for (n, &x) in input.vectors(&coordinates, rows.clone())?.iter().enumerate() {
+            for (n, &x) in positions.reals(rows.clone())?.iter().enumerate() {
                 let fraction = self.fraction(x, digits).ok_or_else(|| {
                     let (row, axis, FileUnits { box_size, length_name, .. }) =
                         (start + n / 3, ["x", "y", "z"][n % 3], &self.units);
                     input.content(format!(
-                        "dataset \"{positions}\" has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}; \
-                         wrap positions into the box"
+                        "{} has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}; wrap positions \
+                         into the box",
+                        positions.name
                     ))
                 })?;
                 set.position[n % 3].push(fraction);
             }
-            for (n, &v) in input.vectors(&speeds, rows.clone())?.iter().enumerate() {
+            for (n, &v) in velocities.reals(rows.clone())?.iter().enumerate() {
                 let velocity = (v * self.units.velocity) as f32;
                 if !velocity.is_finite() {
                     let row = start + n / 3;
-                    let reason =
-                        format!("dataset \"{velocities}\" has {v} for particle {row} (from 0): must be finite");
+                    let reason = format!("{} has {v} for particle {row} (from 0): must be finite", velocities.name);
                     return Err(input.content(reason));
                 }
                 set.velocity[n % 3].push(velocity);
             }
             let of_rows = self.masses.of_rows(&input, section, &classes, rows.clone())?;
-            for (n, (&id, class)) in input.rows::<u64>(&numbers, rows)?.iter().zip(of_rows).enumerate() {
+            for (n, (&id, class)) in ids.integers(rows)?.iter().zip(of_rows).enumerate() {
                 // the bits above are the class
                 set.id.push(id_of_class(class, id).ok_or_else(|| {
                     let row = start + n;
                     input.content(format!(
-                        "dataset \"{ids}\" has {id} for particle {row} (from 0): must be below 2⁶⁰ = 1152921504606846976; \
-                         number particles anew"
+                        "{} has {id} for particle {row} (from 0): must be below 2⁶⁰ = 1152921504606846976; number \
+                         particles anew",
+                        ids.name
                     ))
                 })?);
             }
@@ -250,5 +248,18 @@ impl Files {
         let margin = digits * box_size;
         let is_inside = (-margin..=box_size + margin).contains(&x);
         is_inside.then(|| HostParticles::fraction(x.clamp(0.0, box_size), box_size)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn following_files_are_numbered() {
+        let of = |name: &str| sibling(Path::new(name), 12);
+        assert_eq!(of("a.b/ics.0.hdf5"), Some("a.b/ics.12.hdf5".into()));
+        assert_eq!(of("a.b/ics.0"), Some("a.b/ics.12".into()));
+        assert_eq!((of("ics"), of("ics.hdf5"), of("0"), of("ics.1")), (None, None, None, None));
     }
 }

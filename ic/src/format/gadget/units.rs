@@ -1,8 +1,9 @@
 //! Units of a file: lengths, masses and velocities; the factors that explain a wrong one.
 
 use super::header::{GROUPS, HEADER, MPC_CM, SWIFT_LENGTH};
+use super::input::Input;
 use crate::error::IcError;
-use crate::format::hdf5_input::{Hdf5Input, SAME};
+use crate::format::hdf5_input::SAME;
 use crate::format::request::{LengthUnit, LoadFormat, LoadIc};
 use comove_sim::{Units, VELOCITY_KM_S};
 
@@ -27,7 +28,7 @@ pub(super) struct FileUnits {
 }
 
 impl FileUnits {
-    pub(super) fn read(input: &Hdf5Input, ic: &LoadIc, format: LoadFormat) -> Result<Self, IcError> {
+    pub(super) fn read(input: &Input, ic: &LoadIc, format: LoadFormat) -> Result<Self, IcError> {
         let (h, a) = (ic.cosmology.h, 1.0 / (1.0 + ic.z));
         let one = |name: &str| Ok::<_, IcError>(input.numbers(&GROUPS, name)?.map(|(_, values)| values[0]));
         let box_size = box_size(input)?;
@@ -74,7 +75,7 @@ impl FileUnits {
     }
 
     /// Compares the length of the box with the recipe's.
-    pub(super) fn check_box(&self, input: &Hdf5Input, ic: &LoadIc) -> Result<(), IcError> {
+    pub(super) fn check_box(&self, input: &Input, ic: &LoadIc) -> Result<(), IcError> {
         let (h, a) = (ic.cosmology.h, 1.0 / (1.0 + ic.z));
         let (found, expected) = (box_size(input)?, ic.box_mpc_h);
         if ic.cells.iter().any(|n| *n != ic.cells[0]) {
@@ -100,7 +101,8 @@ impl FileUnits {
         let why = cause(ratio, &causes, 1e-4).unwrap_or("change box_mpc_h or the file");
         let unit = &self.length_name;
         Err(input.content(format!(
-            "attribute \"BoxSize\" of /{HEADER} is {found} {unit}, the recipe says box_mpc_h = {expected}: {} times, {why}",
+            "{} is {found} {unit}, the recipe says box_mpc_h = {expected}: {} times, {why}",
+            input.statement(HEADER, "BoxSize"),
             shown(ratio)
         )))
     }
@@ -108,10 +110,10 @@ impl FileUnits {
     /// Compares the mass of all particles with that of all matter.
     ///
     /// * `mass`: mean mass of a particle
-    /// * `of`: the attribute or dataset that has it
+    /// * `of`: the statement or array that has it
     pub(super) fn check_density(
         &self,
-        input: &Hdf5Input,
+        input: &Input,
         ic: &LoadIc,
         (mass, of): (f64, &str),
         total: u64,
@@ -144,16 +146,14 @@ impl FileUnits {
 }
 
 /// The one length of a box.
-fn box_size(input: &Hdf5Input) -> Result<f64, IcError> {
+fn box_size(input: &Input) -> Result<f64, IcError> {
     let found = input.numbers(&GROUPS, "BoxSize")?.map(|(_, values)| values);
-    let lengths = found
-        .ok_or_else(|| input.content("attribute \"BoxSize\" of /Header is missing: expected the length of the box"))?;
+    let statement = input.statement(HEADER, "BoxSize");
+    let lengths =
+        found.ok_or_else(|| input.content(format!("{statement} is missing: expected the length of the box")))?;
     match lengths[..] {
         [first, ..] if first > 0.0 && lengths.iter().all(|length| *length == first) => Ok(first),
-        _ => {
-            Err(input
-                .content(format!("attribute \"BoxSize\" is {lengths:?}: expected one positive length of a cubic box")))
-        }
+        _ => Err(input.content(format!("{statement} is {lengths:?}: expected one positive length of a cubic box"))),
     }
 }
 
