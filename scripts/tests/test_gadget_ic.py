@@ -23,7 +23,7 @@ N = 16
 RECIPE = """
 const C = cosmology(#{{ h: {h}, omega_m: {omega_m}, omega_b: 0.045, sigma8: 0.9, n_s: 1 }});
 const IC = ic_load(C, "{file}", #{{ box_mpc_h: 20, root: {root}, z: {z}{options} }});
-const RUN = evolve(IC, #{{ z_end: 20, max_delta_a: 0.05, max_level: 1, refine: particles_above(1) }});
+const RUN = evolve(IC, #{{ z_end: 20, max_delta_a: 0.05, max_level: 1, refine: {refine} }});
 campaign("gadget", [RUN, power_spectrum(RUN, #{{ level: 1 }})])
 """
 
@@ -31,7 +31,7 @@ campaign("gadget", [RUN, power_spectrum(RUN, #{{ level: 1 }})])
 def run(folder, file, options="", launcher=(), **values):
     """Runs the recipe in a folder of its own."""
     folder.mkdir(exist_ok=True)
-    values = {"root": 16, "h": files.H, "omega_m": files.OMEGA_M, "z": files.Z} | values
+    values = {"root": 16, "refine": "particles_above(1)", "h": files.H, "omega_m": files.OMEGA_M, "z": files.Z} | values
     (folder / "gadget.rhai").write_text(RECIPE.format(file=file, options=options, **values))
     return subprocess.run([*launcher, PROGRAM, "run", "gadget.rhai"], cwd=folder, capture_output=True, text=True)
 

@@ -14,7 +14,7 @@ SINGLE = 3e-6
 def read_back(folder):
     """Datasets of the initial condition; particles in the order of their identities."""
     with h5py.File(one(folder, "ic_load-*/initial_condition.h5")) as read:
-        order = np.argsort(read["id"][:] & np.uint64((1 << 60) - 1))
+        order = np.argsort(read["id"][:] & np.uint64((1 << 60) - 1)) if "id" in read else None
         values = {name: read[name][:] for name in read}
     particles = {"id", "position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"}
     return {name: value[order] if name in particles else value for name, value in values.items()}

@@ -24,6 +24,9 @@ impl Convention {
         match format {
             LoadFormat::Gadget => Self { power: -0.5, km_s: 1.0, text: "v_pec/√a in km/s" },
             LoadFormat::Grafic => Self { power: 0.0, km_s: 1.0, text: "v_pec in km/s" },
+            LoadFormat::Monofonic | LoadFormat::Music => {
+                Self { power: 0.0, km_s: 1.0, text: "v_pec in km/s over the box length in Mpc/h" }
+            }
             LoadFormat::Swift => Self { power: 0.0, km_s: 1.0, text: "v_pec in the file's units" },
             LoadFormat::ComoveIc | LoadFormat::UmIc { .. } => {
                 Self { power: 1.0, km_s: 100.0, text: "a v_pec/(100 km/s)" }
@@ -74,6 +77,10 @@ pub(super) fn of_velocities(subject: &Subject<'_>, rate: f64) -> Vec<Cause> {
                 causes.push(Cause { ratio, text, mistakes });
             }
         }
+    }
+    if matches!(subject.format, LoadFormat::Monofonic | LoadFormat::Music) {
+        let text = format!("they look like v_pec in km/s; expected {}", convention.text);
+        causes.push(Cause { ratio: subject.box_mpc_h, text, mistakes: 1 });
     }
     let text = format!("they look like displacements in Mpc/h; expected {}", convention.text);
     causes.push(Cause { ratio: 1.0 / rate, text, mistakes: 2 });

@@ -2,8 +2,10 @@
 
 pub mod comove_ic;
 pub mod gadget;
+mod generic;
 pub mod grafic;
 mod hdf5_input;
+mod nested;
 pub mod npy;
 pub mod par_ic;
 mod reader;
@@ -27,7 +29,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Formats that are recognised by content.
-const RECOGNISED: [LoadFormat; 3] = [LoadFormat::ComoveIc, LoadFormat::Swift, LoadFormat::Gadget];
+const RECOGNISED: [LoadFormat; 5] =
+    [LoadFormat::ComoveIc, LoadFormat::Swift, LoadFormat::Gadget, LoadFormat::Monofonic, LoadFormat::Music];
 
 /// The first bytes of an HDF5 file (HDF5 File Format Specification, *Superblock*).
 const HDF5_SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -39,6 +42,7 @@ impl LoadFormat {
             Self::ComoveIc => Box::new(comove_ic::ComoveIc),
             Self::Gadget | Self::Swift => Box::new(gadget::Gadget { format: self }),
             Self::Grafic => Box::new(grafic::Grafic),
+            Self::Monofonic | Self::Music => Box::new(generic::Generic { format: self }),
         }
     }
 
@@ -64,7 +68,8 @@ impl LoadFormat {
         RECOGNISED.into_iter().find(|format| format.reader().recognises(&file)).ok_or_else(|| {
             content(
                 "an HDF5 file of no known format: expected attribute \"format\" = \"comove-ic\" (comove_ic), or group \
-                 \"Header\" with attribute \"NumPart_ThisFile\" (Gadget, SWIFT)",
+                 \"Header\" with attribute \"NumPart_ThisFile\" (Gadget, SWIFT), \"astart\" (generic of monofonIC), or \
+                 \"header\" with \"levelmin\" (generic of MUSIC)",
             )
         })
     }

@@ -85,6 +85,10 @@ pub enum LoadFormat {
     Swift,
     /// A folder of GRAFIC files, as RAMSES reads them.
     Grafic,
+    /// monofonIC's HDF5 file of format `generic`.
+    Monofonic,
+    /// MUSIC's HDF5 file of format `generic`.
+    Music,
 }
 
 /// Order of the axes, slowest first; v is the field.
@@ -107,6 +111,8 @@ impl LoadFormat {
             Self::Gadget => "gadget",
             Self::Swift => "swift",
             Self::Grafic => "grafic",
+            Self::Monofonic => "monofonic",
+            Self::Music => "music",
         }
     }
 }

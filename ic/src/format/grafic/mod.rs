@@ -10,15 +10,12 @@
 pub mod write;
 
 use super::hdf5_input::Hdf5Input;
+use super::nested::{self, Plane, check_count, fill_with_gas};
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
-use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
-use crate::zoom::is_within;
-use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use comove_sim::parallel::{Communicator, collective_result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -52,7 +49,7 @@ impl Reader for Grafic {
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
         let meshes = Meshes::open(path)?;
-        let particles = if meshes.dark_matter { meshes.particles() as u64 } else { 0 };
+        let particles = if meshes.dark_matter { meshes.nested.particles() as u64 } else { 0 };
         Ok(Contents { format: LoadFormat::Grafic, gas: meshes.gas, particles, off_lattice: meshes.dark_matter })
     }
 
@@ -215,8 +212,6 @@ impl Planes {
 struct Level {
     folder: PathBuf,
     header: Header,
-    /// First cell and number of cells along x, y, z that the next finer mesh covers.
-    covered: [(usize, usize); 3],
 }
 
 impl Level {
@@ -238,26 +233,12 @@ impl Level {
         }
         Ok(planes)
     }
-
-    fn is_covered(&self, axis: usize, i: usize) -> bool {
-        is_within(self.covered[axis], self.header.cells[axis], i)
-    }
-
-    /// Cells of plane k that no finer mesh covers.
-    fn uncovered(&self, k: usize) -> usize {
-        let [nx, ny, _] = self.header.cells;
-        let [(_, x), (_, y), _] = self.covered;
-        nx * ny - if self.is_covered(2, k) { x * y } else { 0 }
-    }
-
-    fn particles(&self) -> usize {
-        self.header.cells.iter().product::<usize>() - self.covered.iter().map(|(_, count)| count).product::<usize>()
-    }
 }
 
 /// All meshes, the coarsest first.
 struct Meshes {
     levels: Vec<Level>,
+    nested: nested::Meshes,
     gas: bool,
     dark_matter: bool,
 }
@@ -278,30 +259,16 @@ impl Meshes {
                           omega_m, or name the folder of one mesh";
             return Err(content(&base, reason.into()));
         }
-        if folders.len() > CLASSES {
-            let reason = format!(
-                "{} nested meshes, expected at most {CLASSES}: leave out the coarsest or the finest",
-                folders.len()
-            );
-            return Err(content(path, reason));
-        }
+        check_count(folders.len()).map_err(|reason| content(path, reason))?;
         let name = if dark_matter { VELC[0] } else { VELB[0] };
-        let mut levels: Vec<Level> = Vec::new();
+        let (mut levels, mut nested) = (Vec::new(), nested::Meshes::new([0, 1, 2], "Mpc"));
         for folder in folders {
             let Planes { header, path, .. } = Planes::open(folder.join(name))?;
-            // a mesh of the whole box has no border
-            let is_periodic = levels.len() == 1;
-            if let Some(coarser) = levels.last_mut() {
-                let found = covered(&coarser.header, &header, is_periodic);
-                coarser.covered = found.map_err(|reason| content(&path, reason))?;
-            }
-            levels.push(Level { folder, header, covered: [(0, 0); 3] });
+            let pushed = nested.push(header.cells, header.dx, header.offset);
+            pushed.map_err(|reason| content(&path, reason))?;
+            levels.push(Level { folder, header });
         }
-        Ok(Self { levels, gas, dark_matter })
-    }
-
-    fn particles(&self) -> usize {
-        self.levels.iter().map(Level::particles).sum()
+        Ok(Self { levels, nested, gas, dark_matter })
     }
 
     /// Compares the headers with the recipe.
@@ -333,13 +300,7 @@ impl Meshes {
             );
             return Err(content(&folder.join(name), reason));
         }
-        let is_in_proportion = (0..3).all(|axis| cells[axis] * ic.cells[0] == cells[0] * ic.cells[axis]);
-        if !is_in_proportion || self.gas && *cells != ic.cells {
-            let reason =
-                format!("the header has {cells:?} cells, the recipe says {:?}: change cells or root", ic.cells);
-            return Err(content(&folder.join(name), reason));
-        }
-        Ok(())
+        self.nested.check_cells(ic, self.gas).map_err(|reason| content(&folder.join(name), reason))
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
@@ -355,112 +316,54 @@ impl Meshes {
             self.read_gas(ic, &mut mesh)?;
         }
         if self.dark_matter {
-            mesh.dark_matter = Some(DarkMatter::Set(self.read_particles(ic, part.rows(self.particles() as u64))?));
+            mesh.dark_matter =
+                Some(DarkMatter::Set(self.read_particles(ic, part.rows(self.nested.particles() as u64))?));
         }
         Ok(mesh)
     }
 
-    /// Gas with the temperature of gas after decoupling: the files have none.
     fn read_gas(&self, ic: &LoadIc, mesh: &mut UniformMesh) -> Result<(), IcError> {
-        let (level, c, a) = (&self.levels[0], &ic.cosmology, 1.0 / (1.0 + ic.z));
-        let share = if self.dark_matter { c.omega_b / c.omega_m } else { 1.0 };
-        let temperature_k = ic.temperature_k.unwrap_or_else(|| gas_temperature_k(c, ic.z));
-        let specific = specific_internal_energy(c, a, temperature_k, ic.mean_molecular_weight, ic.gamma);
-        let (contrast, velocities) = (level.planes(CONTRAST)?, level.open(VELB)?);
-        for k in mesh.planes.clone() {
-            let density: Vec<f64> = contrast.read(k)?.into_iter().map(|delta| share * (1.0 + delta)).collect();
-            for (momentum, velocity) in mesh.momentum.iter_mut().zip(&velocities) {
-                momentum.extend(velocity.read(k)?.iter().zip(&density).map(|(v, d)| v * a / 100.0 * d));
+        let share = if self.dark_matter { ic.cosmology.omega_b / ic.cosmology.omega_m } else { 1.0 };
+        let all = |file: Planes| {
+            let mut values = Vec::new();
+            for k in mesh.planes.clone() {
+                values.extend(file.read(k)?);
             }
-            mesh.internal_energy.extend(density.iter().map(|d| specific * d));
-            mesh.density.extend(density);
-        }
+            Ok::<_, IcError>(values)
+        };
+        let level = &self.levels[0];
+        let [x, y, z] = level.open(VELB)?.map(all);
+        fill_with_gas(mesh, ic, share, all(level.planes(CONTRAST)?)?, [x?, y?, z?]);
         Ok(())
     }
 
     /// Rows of the particles of all meshes, those of the coarsest first.
     fn read_particles(&self, ic: &LoadIc, rows: Range<usize>) -> Result<ParticleSet, IcError> {
-        let (c, a, h) = (&ic.cosmology, 1.0 / (1.0 + ic.z), ic.cosmology.h);
+        let (c, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
         // code velocity of a displacement of 1 Mpc/h
         let rate = c.hubble_flow(a) * c.growth(a).1;
-        let Header { cells: base, dx: widest, offset: corner, .. } = self.levels[0].header;
-        let lengths = base.map(|n| n as f64 * widest * h);
-        let (mut set, mut end) = (ParticleSet::default(), 0);
-        for (n, level) in self.levels.iter().enumerate() {
-            let first = end;
-            end += level.particles();
-            if rows.end.min(end) <= rows.start.max(first) {
-                continue;
-            }
-            let Header { cells: [nx, _, nz], dx, offset, .. } = level.header;
-            let class = self.levels.len() - 1 - n;
-            let velocities = level.open(VELC)?;
-            let positions = if level.folder.join(POSC[0]).is_file() { Some(level.open(POSC)?) } else { None };
-            let mut row = first;
-            for k in 0..nz {
-                let start = row;
-                row += level.uncovered(k);
-                if rows.end.min(row) <= rows.start.max(start) {
-                    continue;
+        let mut opened: Option<(usize, [Planes; 3], Option<[Planes; 3]>)> = None;
+        self.nested.read(rows, c.h, |n, k| {
+            let (_, velocities, positions) = match opened.take() {
+                Some(files) if files.0 == n => opened.insert(files),
+                _ => {
+                    let level = &self.levels[n];
+                    let has_positions = level.folder.join(POSC[0]).is_file();
+                    let positions = if has_positions { Some(level.open(POSC)?) } else { None };
+                    opened.insert((n, level.open(VELC)?, positions))
                 }
-                let read = |files: &[Planes; 3]| {
-                    let [x, y, z] = files.each_ref().map(|file| file.read(k));
-                    Ok::<_, IcError>([x?, y?, z?])
-                };
-                let velocity = read(&velocities)?;
-                let displacement = positions.as_ref().map(read).transpose()?;
-                let is_free =
-                    |m: &usize| !(level.is_covered(2, k) && level.is_covered(1, m / nx) && level.is_covered(0, m % nx));
-                let free = (0..velocity[0].len()).filter(is_free).zip(start..);
-                for (m, row) in free.filter(|(_, row)| rows.contains(row)) {
-                    for (axis, i) in [m % nx, m / nx, k].into_iter().enumerate() {
-                        let v = velocity[axis][m] * a / 100.0;
-                        let moved = displacement.as_ref().map_or(v / rate, |displacement| displacement[axis][m]);
-                        let x = (offset[axis] - corner[axis] + (i as f64 + 0.5) * dx) * h + moved;
-                        let fraction = HostParticles::fraction(x.rem_euclid(lengths[axis]), lengths[axis]);
-                        set.position[axis].push(fraction.expect("in the box"));
-                        set.velocity[axis].push(v as f32);
-                    }
-                    set.id.push(id_of_class(class, row as u64).expect("a number of a row and at most 8 meshes"));
-                }
-            }
-        }
-        Ok(set)
+            };
+            let read = |files: &[Planes; 3]| {
+                let [x, y, z] = files.each_ref().map(|file| file.read(k));
+                Ok::<_, IcError>([x?, y?, z?])
+            };
+            let velocity =
+                read(velocities)?.map(|values| values.into_iter().map(|v| v * a / 100.0).collect::<Vec<f64>>());
+            let displacement = match positions {
+                Some(positions) => read(positions)?,
+                None => velocity.each_ref().map(|values| values.iter().map(|v| v / rate).collect()),
+            };
+            Ok(Plane { displacement, velocity })
+        })
     }
-}
-
-/// First cell and number of cells along x, y, z of a mesh that the next finer one covers.
-///
-/// # Errors
-/// The reason why it covers no whole cells.
-fn covered(coarse: &Header, fine: &Header, is_periodic: bool) -> Result<[(usize, usize); 3], String> {
-    if (2.0 * fine.dx / coarse.dx - 1.0).abs() > SAME {
-        return Err(format!(
-            "cells are {} Mpc wide, expected half of the {} of the next coarser mesh",
-            fine.dx, coarse.dx
-        ));
-    }
-    let mut all = [(0, 0); 3];
-    for (axis, covered) in all.iter_mut().enumerate() {
-        let (n, count) = (coarse.cells[axis] as f64, fine.cells[axis] / 2);
-        let first = (fine.offset[axis] - coarse.offset[axis]) / coarse.dx;
-        let name = ["x", "y", "z"][axis];
-        if (first - first.round()).abs() > 0.01 || !fine.cells[axis].is_multiple_of(2) {
-            return Err(format!(
-                "{} cells along {name} begin at {} Mpc, {first:.4} cells of the next coarser mesh: expected an even number from a \
-                 whole cell",
-                fine.cells[axis], fine.offset[axis]
-            ));
-        }
-        let first = first.round();
-        let is_inside = first >= 0.0 && first + count as f64 <= n;
-        if count as f64 > n || !(is_inside || is_periodic) {
-            return Err(format!(
-                "cells {first} to {} of the next coarser mesh along {name}, which has {n}: expected a mesh inside it",
-                first + count as f64
-            ));
-        }
-        *covered = (first.rem_euclid(n) as usize, count);
-    }
-    Ok(all)
 }
