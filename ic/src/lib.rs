@@ -11,7 +11,7 @@
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
 //! | [`particle_rows`] | particles, and cells in their place, as rows of files that are written |
 //! | [`zoom`] | nested lattices of particles around a region |
-//! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget, SWIFT, GRAFIC, monofonIC, MUSIC; the table of all |
+//! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget, SWIFT, GRAFIC, monofonIC, MUSIC, Enzo; the table of all |
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
 //! | [`scalar_state()`] | a passive scalar of such a state |

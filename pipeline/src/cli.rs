@@ -112,8 +112,8 @@ pub struct Inspect {
 }
 
 /// Explanation of examinations.
-const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget and SWIFT are compared with linear theory of the cosmology in the \
-                           file. The exit code is 4 if a finding is wrong.";
+const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget, SWIFT, GRAFIC, monofonIC and Enzo are compared with \
+                           linear theory of the cosmology in the file. The exit code is 4 if a finding is wrong.";
 
 /// `comove export`.
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ impl Convention {
     pub(super) fn of(format: LoadFormat) -> Self {
         match format {
             LoadFormat::Gadget => Self { power: -0.5, km_s: 1.0, text: "v_pec/√a in km/s" },
+            LoadFormat::Enzo => Self { power: 0.0, km_s: 1.0, text: "v_pec in 122.475 km/s · L √(Ω_m (1 + z))" },
             LoadFormat::Grafic => Self { power: 0.0, km_s: 1.0, text: "v_pec in km/s" },
             LoadFormat::Monofonic | LoadFormat::Music => {
                 Self { power: 0.0, km_s: 1.0, text: "v_pec in km/s over the box length in Mpc/h" }

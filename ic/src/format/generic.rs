@@ -109,7 +109,8 @@ impl Fields {
             return Err(input.content(without_fields(&prefixes[0])));
         }
         if gas && prefixes.len() > 1 {
-            let reason = "gas on nested meshes is not read: write dark matter alone with baryons = no, so that it has all of omega_m";
+            let reason = "gas on nested meshes is not read: write dark matter alone with baryons = no, so that it has all of \
+                          omega_m";
             return Err(input.content(reason));
         }
         let fields = Self { input, format, meshes, prefixes, gas, dark_matter };
@@ -215,14 +216,7 @@ impl Fields {
         let chosen = s![border + x..=border + x, border..border + ny, from..from + count];
         let values = dataset.read_slice::<f64, _, Ix3>(chosen).map_err(|source| self.input.failed(source))?;
         let values = values.into_raw_vec_and_offset().0;
-        match values.iter().position(|value| !value.is_finite()) {
-            Some(n) => {
-                let cell = [x, n / count, z.start + n % count];
-                let reason = format!("dataset \"{name}\" has {} in cell {cell:?} (from 0): must be finite", values[n]);
-                Err(self.input.content(reason))
-            }
-            None => Ok(values),
-        }
+        self.input.finite(name, values, |n| [x, n / count, z.start + n % count])
     }
 
     /// Values of a field of gas, times `unit`, x fastest.

@@ -103,6 +103,28 @@ impl Hdf5Input {
         }
     }
 
+    /// Values of a dataset, if all are finite.
+    ///
+    /// * `cell`: of a value
+    ///
+    /// # Errors
+    /// [`IcError::Content`] with the first that is not.
+    pub(super) fn finite(
+        &self,
+        name: &str,
+        values: Vec<f64>,
+        cell: impl Fn(usize) -> [usize; 3],
+    ) -> Result<Vec<f64>, IcError> {
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(n) => {
+                let (value, cell) = (values[n], cell(n));
+                let reason = format!("dataset \"{name}\" has {value} in cell {cell:?} (from 0): must be finite");
+                Err(self.content(reason))
+            }
+            None => Ok(values),
+        }
+    }
+
     /// Rows of a dataset of one dimension.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Files that hold an initial condition: the table of formats. [`par_ic`], [`npy`] and [`vtkhdf`] are written only.
 
 pub mod comove_ic;
+mod enzo;
 pub mod gadget;
 mod generic;
 pub mod grafic;
@@ -41,18 +42,19 @@ impl LoadFormat {
             Self::UmIc { order, precision } => Box::new(um_ic::UmIc { order, precision }),
             Self::ComoveIc => Box::new(comove_ic::ComoveIc),
             Self::Gadget | Self::Swift => Box::new(gadget::Gadget { format: self }),
+            Self::Enzo => Box::new(enzo::Enzo),
             Self::Grafic => Box::new(grafic::Grafic),
             Self::Monofonic | Self::Music => Box::new(generic::Generic { format: self }),
         }
     }
 
-    /// The format of a file, from its content; GRAFIC of a folder.
+    /// The format of a file, from its content; of a folder GRAFIC, or Enzo by its files.
     ///
     /// # Errors
     /// [`IcError::Io`], [`IcError::Hdf5`] for a file that cannot be read, [`IcError::Content`] for one of another format.
     pub fn of(path: &Path) -> Result<Self, IcError> {
         if path.is_dir() {
-            return Ok(Self::Grafic);
+            return Ok(if enzo::is_here(path) { Self::Enzo } else { Self::Grafic });
         }
         let content = |reason: &str| IcError::Content { path: path.into(), reason: reason.into() };
         if !is_hdf5(path)? {
@@ -61,7 +63,7 @@ impl LoadFormat {
             }
             return Err(content(
                 "the file does not begin as HDF5 files do; expected comove_ic, Gadget or SWIFT HDF5, Gadget's format 1 or 2, a \
-                 folder of GRAFIC files, or for GAMER's UM_IC set format: #{ um_ic: #{ order: \"vzyx\" } }",
+                 folder of GRAFIC or Enzo files, or for GAMER's UM_IC set format: #{ um_ic: #{ order: \"vzyx\" } }",
             ));
         }
         let file = Hdf5Input::open(path)?;
@@ -129,7 +131,7 @@ pub(crate) fn open<'i>(
 /// `name.0` those that follow it without a gap.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
-        return grafic::files(path);
+        return if enzo::is_here(path) { enzo::files(path) } else { grafic::files(path) };
     }
     let following = (1..).map_while(|n| gadget::sibling(path, n).filter(|file| file.exists()));
     std::iter::once(path.to_path_buf()).chain(following).collect()

@@ -85,6 +85,8 @@ pub enum LoadFormat {
     Swift,
     /// A folder of GRAFIC files, as RAMSES reads them.
     Grafic,
+    /// A folder of HDF5 files that MUSIC writes for Enzo.
+    Enzo,
     /// monofonIC's HDF5 file of format `generic`.
     Monofonic,
     /// MUSIC's HDF5 file of format `generic`.
@@ -111,6 +113,7 @@ impl LoadFormat {
             Self::Gadget => "gadget",
             Self::Swift => "swift",
             Self::Grafic => "grafic",
+            Self::Enzo => "enzo",
             Self::Monofonic => "monofonic",
             Self::Music => "music",
         }

@@ -34,7 +34,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     Function::new(
         &["ic_load(cosmology: Cosmology, file: String, options: Map) -> InitialCondition"],
         "A uniform mesh or particles from a file, named relative to the recipe's folder, from several whose first is `name.0.hdf5` or \
-         `name.0`, or from a folder of GRAFIC files. Box, redshift and cosmology that the file states must be the recipe's.",
+         `name.0`, or from a folder of GRAFIC or Enzo files. Box, redshift and cosmology that the file states must be the recipe's.",
     )
     .used_as("ic_load(COSMOLOGY, \"file\", #{ box_mpc_h, cells, z, … })")
     .with_options(&["LoadOptions", "Naming"]),

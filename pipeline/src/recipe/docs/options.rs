@@ -187,7 +187,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("Extents", "whole number, or a list `[x, y, z]` of them"),
     (
         "LoadFormat",
-        "`\"comove_ic\"`, `\"gadget\"`, `\"swift\"`, `\"grafic\"`, `\"monofonic\"`, `\"music\"` or `#{ um_ic: #{ order: \"vzyx\", precision: \"single\" } }`",
+        "`\"comove_ic\"`, `\"gadget\"`, `\"swift\"`, `\"grafic\"`, `\"monofonic\"`, `\"music\"`, `\"enzo\"` or `#{ um_ic: #{ order: \"vzyx\", precision: \"single\" } }`",
     ),
     ("Boundaries", "a boundary for all faces, or `#{ x: …, y: […, …] }` by axis"),
     ("Vec<Criterion>", "a criterion, or a list of criteria"),
