@@ -10,7 +10,7 @@
 //! The unit of velocities is 122.475 km/s · L √(Ω_m (1 + z)), L in Mpc/h.
 
 use super::hdf5_input::{Hdf5Input, Numbers};
-use super::nested::{Meshes, Plane, fill_with_gas};
+use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, fill_with_gas};
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -221,7 +221,9 @@ impl Folder {
         } else {
             dataset.read_slice::<f64, _, Ix3>(s![k..=k, .., ..]).map(|values| values.into_raw_vec_and_offset().0)
         };
-        let values = input.finite(name, values.map_err(|source| input.failed(source))?, |n| [n % nx, n / nx, k])?;
+        let values = values.map_err(|source| input.failed(source))?;
+        let limit = if DISPLACEMENTS.contains(&name) { LARGEST_DISPLACEMENT } else { LARGEST_VALUE };
+        let values = input.below(limit, name, values, |n| [n % nx, n / nx, k])?;
         Ok(values.into_iter().map(|value| unit * value).collect())
     }
 }

@@ -12,7 +12,7 @@
 //! are Lagrangian where displacements are among them, and Eulerian otherwise.
 
 use super::hdf5_input::{Hdf5Input, Numbers, SAME};
-use super::nested::{Meshes, Plane, check_count, fill_with_gas};
+use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, check_count, fill_with_gas};
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -216,7 +216,8 @@ impl Fields {
         let chosen = s![border + x..=border + x, border..border + ny, from..from + count];
         let values = dataset.read_slice::<f64, _, Ix3>(chosen).map_err(|source| self.input.failed(source))?;
         let values = values.into_raw_vec_and_offset().0;
-        self.input.finite(name, values, |n| [x, n / count, z.start + n % count])
+        let limit = if name.contains("DM_d") { LARGEST_DISPLACEMENT } else { LARGEST_VALUE };
+        self.input.below(limit, name, values, |n| [x, n / count, z.start + n % count])
     }
 
     /// Values of a field of gas, times `unit`, x fastest.

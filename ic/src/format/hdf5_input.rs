@@ -103,22 +103,24 @@ impl Hdf5Input {
         }
     }
 
-    /// Values of a dataset, if all are finite.
+    /// Values of a dataset, if all are smaller than a limit.
     ///
     /// * `cell`: of a value
     ///
     /// # Errors
     /// [`IcError::Content`] with the first that is not.
-    pub(super) fn finite(
+    pub(super) fn below(
         &self,
+        limit: f64,
         name: &str,
         values: Vec<f64>,
         cell: impl Fn(usize) -> [usize; 3],
     ) -> Result<Vec<f64>, IcError> {
-        match values.iter().position(|value| !value.is_finite()) {
+        match values.iter().position(|value| value.is_nan() || value.abs() >= limit) {
             Some(n) => {
                 let (value, cell) = (values[n], cell(n));
-                let reason = format!("dataset \"{name}\" has {value} in cell {cell:?} (from 0): must be finite");
+                let reason =
+                    format!("dataset \"{name}\" has {value:e} in cell {cell:?} (from 0): expected less than {limit:e}");
                 Err(self.content(reason))
             }
             None => Ok(values),

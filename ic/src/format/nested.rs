@@ -9,6 +9,12 @@ use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use std::ops::Range;
 
+/// Displacements that a file may have, in box lengths.
+pub(super) const LARGEST_DISPLACEMENT: f64 = 0.5;
+
+/// Velocities and density contrasts that a file may have in its own units: finite in 32 bits after conversion.
+pub(super) const LARGEST_VALUE: f64 = 1e30;
+
 /// Relative difference of cell widths that is accepted: that of numbers of 32 bits.
 const SAME: f64 = 1e-5;
 
