@@ -74,7 +74,7 @@ pub struct GaussianIc {
     /// Give every mode exactly its mean amplitude and draw only the phase.
     #[serde(default)]
     pub fixed_amplitude: bool,
-    /// Give every mode the opposite sign: the other one of a pair (Angulo & Pontzen 2016).
+    /// Give every mode of the Gaussian field the opposite sign: the other one of a pair (Angulo & Pontzen 2016).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inverted: bool,
     /// f_NL of primordial non-Gaussianity of the local type: the potential is Φ + f_NL (Φ² − ⟨Φ²⟩).
@@ -115,6 +115,8 @@ fn is_zero(number: &f64) -> bool {
 
 /// Largest |f_NL|: Φ is some 10⁻⁵, and beyond this its square is no small correction.
 const MOST_F_NL: f64 = 1e4;
+/// With nested lattices, whose common modes differ by some 10⁻⁵ of this.
+const MOST_F_NL_OF_ZOOMS: f64 = 1e3;
 
 /// [`GaussianIc::lpt_order`] unless stated otherwise.
 pub const DEFAULT_LPT_ORDER: u8 = 2;
@@ -161,6 +163,11 @@ impl GaussianIc {
         if let Some(zoom) = &self.zoom {
             if self.gas {
                 return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_NO_GAS));
+            }
+            if self.f_nl.abs() > MOST_F_NL_OF_ZOOMS {
+                let reason =
+                    "must be a number between -1000 and 1000 with zoom, whose lattices each square their own modes";
+                return Err(refuse("f_nl", self.f_nl.to_string(), reason));
             }
             if let Some(noise) = &self.noise {
                 return Err(refuse("noise", noise.path.display().to_string(), NEEDS_NO_ZOOM));
@@ -282,7 +289,7 @@ impl GaussianIc {
         };
         Ok(match self.f_nl {
             0.0 => gaussian,
-            f_nl => gaussian.non_gaussian(f_nl, power.of_potential(&self.cosmology, a)),
+            f_nl => gaussian.non_gaussian(f_nl, power.density_per_potential(&self.cosmology, a)),
         })
     }
 

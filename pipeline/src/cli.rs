@@ -113,7 +113,7 @@ pub struct Inspect {
 
 /// Explanation of examinations.
 const EXAMINATION: &str = "Initial conditions of comove_ic, Gadget, SWIFT, GRAFIC, monofonIC and Enzo are compared with \
-                           linear theory of the cosmology in the file. The exit code is 4 if a finding is wrong.";
+                           linear theory of the cosmology in the file, or given by --cosmology. The exit code is 4 if a finding is wrong.";
 
 /// `comove export`.
 #[derive(Debug, Args)]

@@ -120,7 +120,8 @@ impl Folder {
             let reason = "expected files \"ParticleVelocities_x\" or \"GridVelocities_x\", …".into();
             return Err(IcError::Content { path: path.into(), reason });
         };
-        let shape = first.file.dataset(name).map(|dataset| dataset.shape()).unwrap_or_default();
+        let missing = |_| first.content(format!("dataset \"{name}\" is missing: expected shape [1, z, y, x]"));
+        let shape = first.file.dataset(name).map_err(missing)?.shape();
         let cells = match shape[..] {
             [z, y, x] | [1, z, y, x] if [x, y, z].iter().all(|n| (1..=1 << 16).contains(n)) => [x, y, z],
             _ => {

@@ -313,7 +313,9 @@ fn levels(input: &Hdf5Input) -> Result<(Meshes, Vec<String>), IcError> {
         let offset = offsets.each_ref().map(|offsets| offsets[n]);
         let all = 1i64 << level;
         let is_whole = cells == [all; 3] && offset == [0; 3];
-        if cells.iter().any(|n| !(1..=all).contains(n)) || offset.iter().any(|n| n.abs() >= all) || n == 0 && !is_whole
+        if cells.iter().any(|n| !(1..=all).contains(n))
+            || offset.iter().any(|n| n.unsigned_abs() >= all as u64)
+            || n == 0 && !is_whole
         {
             let expected =
                 if n == 0 { format!("all {all}³ from 0") } else { format!("at most {all} along each axis") };

@@ -89,6 +89,9 @@ impl Hdf5Input {
             let reason = format!("dataset \"{name}\" has shape {found:?}, expected {shape:?} as the header says");
             return Err(self.content(reason));
         }
+        if dataset.storage_size() == 0 && dataset.size() > 0 {
+            return Err(self.content(format!("dataset \"{name}\" of shape {shape:?} holds no values in the file")));
+        }
         if let Some(reason) = filters::unreadable(&dataset) {
             return Err(self.content(reason));
         }

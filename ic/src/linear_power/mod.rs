@@ -132,7 +132,7 @@ impl LinearPower {
     /// α(k) of the linear density δ = α Φ at a, k in h/Mpc: Φ is Bardeen's potential in matter domination, positive where matter
     /// gathers, and α = 2/3 (ck/H₀)² T(k) D(a)/Ω_m with T = 1 for k → 0 and D = a deep in matter domination. The first row of a
     /// table has the T of Eisenstein & Hu.
-    pub fn of_potential<'s>(&'s self, cosmology: &Cosmology, a: f64) -> impl Fn(f64) -> f64 + Sync + use<'s> {
+    pub fn density_per_potential<'s>(&'s self, cosmology: &Cosmology, a: f64) -> impl Fn(f64) -> f64 + Sync + use<'s> {
         const HUBBLE_LENGTH: f64 = 2997.92458; // c/H₀ in Mpc/h
         let Cosmology { h, n_s, omega_m, .. } = *cosmology;
         let fit = EisensteinHu::new(cosmology);
@@ -253,7 +253,7 @@ mod tests {
         let camb = PowerSource::CambPower(data("camb_matterpower_z0.dat"));
         for (source, within) in [(camb, 0.01), (PowerSource::EisensteinHu, 0.05)] {
             let power = LinearPower::new(&source, &cosmology()).unwrap();
-            let [alpha, earlier] = [1.0, 0.01].map(|a| power.of_potential(&cosmology(), a));
+            let [alpha, earlier] = [1.0, 0.01].map(|a| power.density_per_potential(&cosmology(), a));
             for k in [1e-3f64, 0.1, 5.0] {
                 let amplitude = 25.0 / 9.0 * k.powi(3) * power.at(k) / alpha(k).powi(2) / (2.0 * PI * PI);
                 assert!((amplitude / 2.27028e-9 - 1.0).abs() < within, "{source:?}: {amplitude:e} at k = {k}");

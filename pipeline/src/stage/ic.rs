@@ -390,7 +390,7 @@ pub(crate) struct GaussianOptions {
     /// Give every mode its mean amplitude.
     #[serde(default)]
     pub fixed_amplitude: bool,
-    /// Give every mode the opposite sign: with `fixed_amplitude` the other one of a pair.
+    /// Give every mode of the Gaussian field the opposite sign: with `fixed_amplitude` the other one of a pair.
     #[serde(default)]
     pub inverted: bool,
     /// f_NL of primordial non-Gaussianity of the local type; positive values make more massive halos.

@@ -17,7 +17,7 @@ const DELTA_A = param("delta_a", 0.01, "largest relative change of a in a step")
 const Z_END = param("z_end", 12.0, "redshift at which the run ends");
 const STEERED = param("steered", false, "whether the run is steered");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
-const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 32, z: 49, seed: 7 });
+const IC = ic_gaussian(C, #{ box_mpc_h: 10, cells: 16, z: 49, seed: 7 });
 const OPTIONS = #{
     z_end: Z_END, max_level: 1, refine: density_above(THRESHOLD), max_delta_a: DELTA_A, outputs: #{ at_z: [20] },
     checkpoints: #{ every_steps: 4, keep: 1000 },
@@ -187,7 +187,7 @@ fn steered_runs_restart_and_differ_where_they_are_steered() {
     let text = place.diff(&[free.to_str().unwrap(), steered.to_str().unwrap()], 1);
     let expected = ["steps: 6 agree; step 7 is the first", "steering.dt_max: not set → ", "groups after step 7"];
     has(&text, &expected);
-    has(&text, &["checkpoint_000004.h5", "level 0: 8 groups, 8 differ, 0 only in A, 0 only in B"]);
+    has(&text, &["checkpoint_000004.h5", "level 0: 1 groups, 1 differ, 0 only in A, 0 only in B"]);
 }
 
 #[test]

@@ -23,8 +23,8 @@ const ORDER: i32 = crate::parallel::Communicator::TAGS as i32 + 1;
 /// How long the next order is waited for busily, and how long at most nobody looks for it then.
 const BUSY: Duration = Duration::from_millis(2);
 const LONGEST_NAP: Duration = Duration::from_millis(5);
-/// How often what has begun is looked at before the processor is left to other ranks in between.
-const PATIENCE: u32 = 200;
+/// Polls of a request before the thread yields its core.
+const SPINS_BEFORE_YIELD: u32 = 200;
 /// What a program exits with that panics.
 const PANICKED: i32 = 101;
 
@@ -85,7 +85,7 @@ impl World {
     pub(super) fn exchange(&self, mut to: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let lengths: Vec<u64> = to.iter().map(|bytes| bytes.len() as u64).collect();
         let mut expected = vec![0u64; self.size];
-        end(|scope| self.world().immediate_all_to_all_into(scope, &lengths[..], &mut expected[..]));
+        complete(|scope| self.world().immediate_all_to_all_into(scope, &lengths[..], &mut expected[..]));
         let own = std::mem::take(&mut to[self.rank]);
         let sends = to.into_iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()).collect();
         let mut all = self.receive_all(sends, &expected);
@@ -97,7 +97,7 @@ impl World {
         let world = self.world();
         let mut lengths = vec![0u64; self.size];
         let length = own.len() as u64;
-        end(|scope| world.immediate_all_gather_into(scope, &length, &mut lengths[..]));
+        complete(|scope| world.immediate_all_gather_into(scope, &length, &mut lengths[..]));
         let mut all: Vec<Vec<u8>> = lengths.iter().map(|&length| Vec::with_capacity(length as usize)).collect();
         // as many bytes of each rank at a time as together make a piece
         let share = (PIECE / self.size).max(1);
@@ -110,7 +110,7 @@ impl World {
             let mut bytes = vec![0u8; counts.iter().sum::<i32>() as usize];
             let mut parts = PartitionMut::new(&mut bytes[..], &counts[..], &offsets[..]);
             let own = &own[part(begin, own.len())];
-            end(|scope| world.immediate_all_gather_varcount_into(scope, own, &mut parts));
+            complete(|scope| world.immediate_all_gather_varcount_into(scope, own, &mut parts));
             for (all, (&offset, &count)) in all.iter_mut().zip(offsets.iter().zip(&counts)) {
                 all.extend_from_slice(&bytes[offset as usize..][..count as usize]);
             }
@@ -123,12 +123,12 @@ impl World {
         let process = world.process_at_rank(root as Rank);
         let length = own.len() as u64;
         if self.rank != root {
-            end(|scope| process.immediate_gather_into(scope, &length));
+            complete(|scope| process.immediate_gather_into(scope, &length));
             self.receive_all(vec![(root, own)], &[]);
             return None;
         }
         let mut lengths = vec![0u64; self.size];
-        end(|scope| process.immediate_gather_into_root(scope, &length, &mut lengths[..]));
+        complete(|scope| process.immediate_gather_into_root(scope, &length, &mut lengths[..]));
         let mut all = self.receive_all(Vec::new(), &lengths);
         all[root] = own;
         Some(all)
@@ -138,9 +138,9 @@ impl World {
         let world = self.world();
         let root = world.process_at_rank(root as Rank);
         let mut length = bytes.len() as u64;
-        end(|scope| root.immediate_broadcast_into(scope, &mut length));
+        complete(|scope| root.immediate_broadcast_into(scope, &mut length));
         bytes.resize(length as usize, 0);
-        bytes.chunks_mut(PIECE).for_each(|piece| end(|scope| root.immediate_broadcast_into(scope, piece)));
+        bytes.chunks_mut(PIECE).for_each(|piece| complete(|scope| root.immediate_broadcast_into(scope, piece)));
         bytes
     }
 
@@ -167,14 +167,14 @@ impl World {
     pub(super) fn sum(&self, words: &mut [u64]) {
         let own = words.to_vec();
         for (own, words) in own.chunks(WORDS).zip(words.chunks_mut(WORDS)) {
-            end(|scope| self.world().immediate_all_reduce_into(scope, own, words, SystemOperation::sum()));
+            complete(|scope| self.world().immediate_all_reduce_into(scope, own, words, SystemOperation::sum()));
         }
     }
 
     /// With a sign: MPICH 4.0 compares words without one as if they had.
     pub(super) fn max(&self, word: i64) -> i64 {
         let mut largest = word;
-        end(|scope| self.world().immediate_all_reduce_into(scope, &word, &mut largest, SystemOperation::max()));
+        complete(|scope| self.world().immediate_all_reduce_into(scope, &word, &mut largest, SystemOperation::max()));
         largest
     }
 
@@ -242,22 +242,22 @@ impl World {
     }
 }
 
-/// Begins an operation of all ranks, and waits for its end.
-fn end<'a, D: ?Sized + 'a>(begin: impl for<'s> FnOnce(&'s LocalScope<'a>) -> Request<'a, D, &'s LocalScope<'a>>) {
+/// Starts a collective operation and waits for its completion.
+fn complete<'a, D: ?Sized + 'a>(begin: impl for<'s> FnOnce(&'s LocalScope<'a>) -> Request<'a, D, &'s LocalScope<'a>>) {
     mpi::request::scope(|scope| _ = wait(begin(scope)));
 }
 
-/// Waits as MPI does, which looks all the time, but after a while leaves the processor to ranks that share it.
+/// Polls a request until it is complete; after the first polls yields the core to ranks that share it, which MPI does not.
 fn wait<'a, D: ?Sized + 'a>(mut request: Request<'a, D, impl Scope<'a>>) -> Status {
-    let mut patience = PATIENCE;
+    let mut spins = SPINS_BEFORE_YIELD;
     loop {
         match request.test() {
             Ok(status) => return status,
             Err(pending) => request = pending,
         }
-        match patience {
+        match spins {
             0 => std::thread::yield_now(),
-            _ => patience -= 1,
+            _ => spins -= 1,
         }
     }
 }

@@ -40,7 +40,7 @@ fn of_individual_steps() {
 
 #[test]
 fn of_dark_matter_alone() {
-    let parameters = parameters(TimeSteps::Individual, Precision::Single);
+    let parameters = RunParameters { poisson_cycles: Some(2), ..parameters(TimeSteps::Individual, Precision::Single) };
     ranks_leave_the_bits_alone(&waves_without_gas(2), parameters, 6, [chance(3, 5), curve(2)]);
 }
 

@@ -1,6 +1,6 @@
 //! Attributes of the header: particles by type, and statements that a recipe also makes.
 
-use super::input::Input;
+use super::input::{HEADER, Input};
 use crate::error::IcError;
 use crate::format::hdf5_input::SAME;
 use crate::format::reader::Statements;
@@ -11,7 +11,6 @@ pub(super) const SWIFT_LENGTH: &str = "Unit length in cgs (U_L)";
 
 pub(super) const MPC_CM: f64 = 3.085_677_581_491_367e24;
 
-pub(super) const HEADER: &str = "Header";
 /// Groups that have attributes, the most usual first (Gadget-4 has units and cosmology in `/Parameters`).
 pub(super) const GROUPS: [&str; 4] = [HEADER, "Parameters", "Units", "Cosmology"];
 

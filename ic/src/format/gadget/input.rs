@@ -1,6 +1,6 @@
 //! A file of either container: HDF5, or the records of formats 1 and 2.
 
-use super::header::HEADER;
+use super::quantity::Quantity;
 use super::records::{Block, Records};
 use crate::error::IcError;
 use crate::format::hdf5_input::{Hdf5Input, Numbers};
@@ -9,47 +9,13 @@ use hdf5::Dataset;
 use std::ops::Range;
 use std::path::Path;
 
+/// Group of HDF5 files that states what a file holds.
+pub(super) const HEADER: &str = "Header";
+
 /// An open file.
 pub(super) enum Input {
     Hdf5(Hdf5Input),
     Records(Records),
-}
-
-/// An array of particles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
-    Positions,
-    Velocities,
-    Ids,
-    Masses,
-}
-
-impl Quantity {
-    /// In the order of blocks.
-    pub(super) const ALL: [Self; 4] = [Self::Positions, Self::Velocities, Self::Ids, Self::Masses];
-
-    fn dataset(self) -> &'static str {
-        match self {
-            Self::Positions => "Coordinates",
-            Self::Velocities => "Velocities",
-            Self::Ids => "ParticleIDs",
-            Self::Masses => "Masses",
-        }
-    }
-
-    pub(super) fn block(self) -> &'static str {
-        match self {
-            Self::Positions => "POS ",
-            Self::Velocities => "VEL ",
-            Self::Ids => "ID  ",
-            Self::Masses => "MASS",
-        }
-    }
-
-    /// Numbers of a particle.
-    pub(super) fn width(self) -> usize {
-        if matches!(self, Self::Positions | Self::Velocities) { 3 } else { 1 }
-    }
 }
 
 /// Numbers of the particles of one type.

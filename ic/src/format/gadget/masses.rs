@@ -1,7 +1,8 @@
 //! Masses of particles: 8ᶜ times the lightest one's, c = 0 to 7, as on lattices whose spacing doubles from one to the next.
 
 use super::Section;
-use super::input::{Column, Input, Quantity};
+use super::input::{Column, Input};
+use super::quantity::Quantity;
 use crate::error::IcError;
 use crate::format::hdf5_input::pieces;
 use comove_sim::kernels::point::particle::{CLASSES, mass_of_class};

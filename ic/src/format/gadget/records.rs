@@ -5,7 +5,7 @@
 //! without one in the header, each for all types in turn. In format 2 a record of 8 bytes with a name of four letters is before
 //! each. Marks tell the order of bytes, lengths of records the precision of numbers.
 
-use super::input::Quantity;
+use super::quantity::Quantity;
 use crate::error::IcError;
 use std::fs::File;
 use std::ops::Range;
@@ -165,10 +165,13 @@ impl Records {
                 (*b"    ", order.next(), at)
             };
             let payload = match found {
-                Some(quantity) => self.payload(start, quantity)?,
-                None => {
+                Some(found) if found == quantity || !self.is_named => self.payload(start, found)?,
+                // one that is not read may have any length
+                _ => {
                     let block = format!("block \"{}\"", String::from_utf8_lossy(&name));
-                    self.record(start, &block, &[self.mark(start, &block)?.into()])?
+                    let mark = u64::from(self.mark(start, &block)?);
+                    let lengths: Vec<u64> = (0..=self.size >> 32).map(|n| mark + (n << 32)).collect();
+                    self.record(start, &block, &lengths)?
                 }
             };
             if found == Some(quantity) {

@@ -1,7 +1,7 @@
 //! Units of a file: lengths, masses and velocities; the factors that explain a wrong one.
 
-use super::header::{GROUPS, HEADER, MPC_CM, SWIFT_LENGTH};
-use super::input::Input;
+use super::header::{GROUPS, MPC_CM, SWIFT_LENGTH};
+use super::input::{HEADER, Input};
 use crate::error::IcError;
 use crate::format::hdf5_input::SAME;
 use crate::format::request::{LengthUnit, LoadFormat, LoadIc};

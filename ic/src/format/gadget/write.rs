@@ -2,7 +2,8 @@
 //!
 //! Lengths of Gadget are in kpc/h, the unit that its readers assume of a file that states none.
 
-use super::header::{HEADER, MPC_CM, SWIFT_LENGTH};
+use super::header::{MPC_CM, SWIFT_LENGTH};
+use super::input::HEADER;
 use super::units::MSUN_G;
 use crate::error::IcError;
 use crate::format::hdf5_input::pieces;

@@ -101,7 +101,7 @@ pub(crate) fn cosmological_on(groups: [u32; 3]) -> Snapshot {
     })
 }
 
-/// Parameters of a refined cosmological run. One cycle a solve, with bits like any number of them; physics needs more.
+/// Parameters of a refined cosmological run, with one cycle a solve for comparisons of bits; physics needs more.
 pub(crate) fn cosmological_parameters(precision: Precision) -> RunParameters {
     RunParameters {
         precision,
