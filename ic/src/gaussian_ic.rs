@@ -339,14 +339,7 @@ impl GaussianIc {
         }
         let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
         let dark_matter = Some(DarkMatter::Set(set.in_rows(communicator, &counts)));
-        let mesh = UniformMesh {
-            cells: self.cells,
-            planes,
-            density: Vec::new(),
-            momentum: Default::default(),
-            internal_energy: Vec::new(),
-            dark_matter,
-        };
+        let mesh = UniformMesh { dark_matter, ..UniformMesh::without_values(self.cells, planes) };
         mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)

@@ -49,6 +49,18 @@ pub struct Lattice {
 }
 
 impl UniformMesh {
+    /// Planes of a mesh, without any values.
+    pub(crate) fn without_values(cells: [usize; 3], planes: Range<usize>) -> Self {
+        Self {
+            cells,
+            planes,
+            density: Vec::new(),
+            momentum: Default::default(),
+            internal_energy: Vec::new(),
+            dark_matter: None,
+        }
+    }
+
     /// Number of cells that are here.
     pub fn cell_count(&self) -> usize {
         self.cells[0] * self.cells[1] * self.planes.len()

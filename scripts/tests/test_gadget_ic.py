@@ -378,14 +378,19 @@ MISTAKES = {
 }
 
 
+def assert_refused(said, parts):
+    """A load has ended with a line that has all parts."""
+    text = said.stderr + said.stdout
+    assert said.returncode in (3, 4, 6), text
+    assert any(all(part in line for part in parts) for line in text.splitlines()), text
+    assert "bug" not in text and "panicked" not in text, text
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_named(tmp_path, mistake):
     write, values, expected = MISTAKES[mistake]
     said = run(tmp_path / "run", write(tmp_path / "g.hdf5"), **values)
-    text = said.stderr + said.stdout
-    assert said.returncode in (3, 4, 6), text
-    assert any(all(part in line for part in [*expected, "hdf5"]) for line in text.splitlines()), text
-    assert "bug" not in text and "panicked" not in text, text
+    assert_refused(said, [*expected, "hdf5"])
 
 
 @pytest.mark.parametrize(("factor", "why"), [(np.sqrt(files.A), "look like v_pec in km/s"), (1 / np.sqrt(files.A), "dx/dt = v_pec/a")])

@@ -11,7 +11,7 @@
 
 use super::hdf5_input::{Hdf5Input, Numbers};
 use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, fill_with_gas};
-use super::reader::{Contents, Part, ReadPart, Reader, Statements};
+use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
@@ -24,9 +24,6 @@ pub(super) struct Enzo;
 
 /// Relative difference at which numbers of 32 bits contradict the recipe.
 const SAME: f64 = 1e-5;
-
-/// Relative difference accepted for Ω_Λ: some programs subtract the density of radiation from it.
-const SAME_LAMBDA: f64 = 1e-3;
 
 /// Unit of velocities for L √(Ω_m (1 + z)) = 1 Mpc/h, in km/s.
 const VELOCITY_KM_S: f64 = 122.475;
@@ -53,9 +50,8 @@ impl Reader for Enzo {
     }
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
-        let folder = Folder::open(path)?;
-        let particles = if folder.dark_matter { folder.meshes.particles() as u64 } else { 0 };
-        Ok(Contents { format: LoadFormat::Enzo, gas: folder.gas, particles, off_lattice: folder.dark_matter })
+        let Folder { meshes, gas, dark_matter, .. } = Folder::open(path)?;
+        Ok(meshes.contents(LoadFormat::Enzo, gas, dark_matter))
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
@@ -83,7 +79,7 @@ impl Reader for Enzo {
     }
 }
 
-/// Whether a folder has files of this format.
+/// True for a folder with files of this format.
 pub(super) fn is_here(path: &Path) -> bool {
     let names = [VELOCITIES[0], DISPLACEMENTS[0], GAS_VELOCITIES[0], DENSITY];
     names.into_iter().chain(REFUSED.map(|(name, _)| name)).any(|name| path.join(name).is_file())
@@ -178,14 +174,7 @@ impl Folder {
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        let mut mesh = UniformMesh {
-            cells: ic.cells,
-            planes: part.planes.clone(),
-            density: Vec::new(),
-            momentum: Default::default(),
-            internal_energy: Vec::new(),
-            dark_matter: None,
-        };
+        let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         let (c, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
         let km_s = VELOCITY_KM_S * ic.box_mpc_h * (c.omega_m / a).sqrt();
         let three = |names: [&str; 3], k: usize, unit: f64| {
@@ -199,8 +188,7 @@ impl Folder {
                     .extend(self.plane(DENSITY, k, c.omega_m / c.omega_b)?.into_iter().map(|density| density - 1.0));
                 velocity.iter_mut().zip(three(GAS_VELOCITIES, k, km_s)?).for_each(|(all, new)| all.extend(new));
             }
-            let share = if self.dark_matter { c.omega_b / c.omega_m } else { 1.0 };
-            fill_with_gas(&mut mesh, ic, share, contrast, velocity);
+            fill_with_gas(&mut mesh, ic, self.dark_matter, contrast, velocity);
         }
         if self.dark_matter {
             let plane = |_: usize, k: usize| {

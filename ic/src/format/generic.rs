@@ -13,7 +13,7 @@
 
 use super::hdf5_input::{Hdf5Input, Numbers, SAME};
 use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, check_count, fill_with_gas};
-use super::reader::{Contents, Part, ReadPart, Reader, Statements};
+use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
@@ -39,9 +39,6 @@ const BORDER: usize = 4;
 /// Levels that MUSIC may have.
 const LEVELS: std::ops::RangeInclusive<f64> = 0.0..=16.0;
 
-/// Relative difference accepted for Ω_Λ: some programs subtract the density of radiation from it.
-const SAME_LAMBDA: f64 = 1e-3;
-
 const AXES: [&str; 3] = ["x", "y", "z"];
 
 impl Reader for Generic {
@@ -54,9 +51,8 @@ impl Reader for Generic {
     }
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
-        let fields = Fields::open(path, self.format)?;
-        let particles = if fields.dark_matter { fields.meshes.particles() as u64 } else { 0 };
-        Ok(Contents { format: self.format, gas: fields.gas, particles, off_lattice: fields.dark_matter })
+        let Fields { meshes, gas, dark_matter, .. } = Fields::open(path, self.format)?;
+        Ok(meshes.contents(self.format, gas, dark_matter))
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
@@ -174,20 +170,12 @@ impl Fields {
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        let mut mesh = UniformMesh {
-            cells: ic.cells,
-            planes: part.planes.clone(),
-            density: Vec::new(),
-            momentum: Default::default(),
-            internal_energy: Vec::new(),
-            dark_matter: None,
-        };
+        let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         if self.gas {
-            let share = if self.dark_matter { ic.cosmology.omega_b / ic.cosmology.omega_m } else { 1.0 };
             let contrast = self.planes_along_z(&self.contrast(), part.planes.clone(), 1.0)?;
             let velocity = |axis| self.planes_along_z(&self.name(0, "BA_v", axis), part.planes.clone(), ic.box_mpc_h);
             let [x, y, z] = AXES.map(velocity);
-            fill_with_gas(&mut mesh, ic, share, contrast, [x?, y?, z?]);
+            fill_with_gas(&mut mesh, ic, self.dark_matter, contrast, [x?, y?, z?]);
         }
         if self.dark_matter {
             let code = ic.box_mpc_h / (1.0 + ic.z) / 100.0;

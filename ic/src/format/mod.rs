@@ -84,7 +84,7 @@ fn start(path: &Path) -> Result<Vec<u8>, IcError> {
     read.map_err(|source| IcError::Io { path: path.into(), source }).map(|_| start)
 }
 
-/// Whether a file begins as HDF5 files do.
+/// True for a file that begins as HDF5 files do.
 fn is_hdf5(path: &Path) -> Result<bool, IcError> {
     Ok(start(path)? == HDF5_SIGNATURE)
 }

@@ -1,6 +1,7 @@
 //! Nested meshes of dark matter: a particle for each cell that no finer mesh covers, and a mass class for each mesh.
 
-use super::request::LoadIc;
+use super::reader::Contents;
+use super::request::{LoadFormat, LoadIc};
 use crate::particle_set::ParticleSet;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::UniformMesh;
@@ -117,6 +118,12 @@ impl Meshes {
         Ok(())
     }
 
+    /// Species of a file that has its fields on these meshes.
+    pub(super) fn contents(&self, format: LoadFormat, gas: bool, dark_matter: bool) -> Contents {
+        let particles = if dark_matter { self.particles() as u64 } else { 0 };
+        Contents { format, gas, particles, off_lattice: dark_matter }
+    }
+
     pub(super) fn particles(&self) -> usize {
         self.meshes.iter().map(Mesh::particles).sum()
     }
@@ -206,16 +213,17 @@ fn covered(coarse: &Mesh, fine: &Mesh, is_periodic: bool, unit: &str) -> Result<
 
 /// Fills a part of a mesh with gas that has the temperature of gas after decoupling: the file has none.
 ///
-/// * `share`: of gas in all matter
+/// * `dark_matter`: the gas is beside dark matter, and has its share of all matter
 /// * `contrast`, `velocity`: density contrast, and peculiar velocity along x, y, z in km/s
 pub(super) fn fill_with_gas(
     mesh: &mut UniformMesh,
     ic: &LoadIc,
-    share: f64,
+    dark_matter: bool,
     contrast: Vec<f64>,
     velocity: [Vec<f64>; 3],
 ) {
     let (c, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
+    let share = if dark_matter { c.omega_b / c.omega_m } else { 1.0 };
     let temperature_k = ic.temperature_k.unwrap_or_else(|| gas_temperature_k(c, ic.z));
     let specific = specific_internal_energy(c, a, temperature_k, ic.mean_molecular_weight, ic.gamma);
     let mut density = contrast;

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 
+/// Relative difference at which Ω_Λ contradicts the recipe: some programs subtract the density of radiation from it.
+pub(super) const SAME_LAMBDA: f64 = 1e-3;
+
 /// Species of an initial condition, as its header has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {

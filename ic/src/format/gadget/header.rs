@@ -3,7 +3,7 @@
 use super::input::{HEADER, Input};
 use crate::error::IcError;
 use crate::format::hdf5_input::SAME;
-use crate::format::reader::Statements;
+use crate::format::reader::{SAME_LAMBDA, Statements};
 use crate::format::request::{LoadFormat, LoadIc};
 
 /// Attribute of SWIFT's `/Units`.
@@ -19,9 +19,6 @@ pub(super) const GROUPS: [&str; 4] = [HEADER, "Parameters", "Units", "Cosmology"
 pub(super) fn dark_types(format: LoadFormat) -> &'static [usize] {
     if format == LoadFormat::Swift { &[1, 2] } else { &[1, 2, 3, 5] }
 }
-
-/// Relative difference accepted for Ω_Λ: some programs subtract the density of radiation from it.
-const SAME_LAMBDA: f64 = 1e-3;
 
 /// Numbers of particles by type, files, and masses by type, 0 where they are in a dataset.
 pub(super) struct Header {

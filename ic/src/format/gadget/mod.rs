@@ -65,14 +65,8 @@ impl Reader for Gadget {
             for (section, rows) in files.sections_of(part.rows(files.total)) {
                 files.read_into(&mut set, section, rows)?;
             }
-            Ok(UniformMesh {
-                cells: ic.cells,
-                planes: part.planes.clone(),
-                density: Vec::new(),
-                momentum: Default::default(),
-                internal_energy: Vec::new(),
-                dark_matter: Some(DarkMatter::Set(set)),
-            })
+            let dark_matter = Some(DarkMatter::Set(set));
+            Ok(UniformMesh { dark_matter, ..UniformMesh::without_values(ic.cells, part.planes.clone()) })
         }))
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct Block {
 /// Bytes of a record without its marks.
 type Payload = Range<u64>;
 
-/// Whether a file that begins with these 8 bytes is of either format, and the order of its bytes is not this machine's.
+/// `(is_swapped, is_named)` of a file of format 1 or 2 that begins with these bytes: the other byte order, names of blocks.
 fn start_of(bytes: [u8; 8]) -> Option<(bool, bool)> {
     let (mark, name) = (u32::from_ne_bytes(bytes[..4].try_into().ok()?), &bytes[4..]);
     [false, true].into_iter().find_map(|is_swapped| {
@@ -77,7 +77,7 @@ fn start_of(bytes: [u8; 8]) -> Option<(bool, bool)> {
     })
 }
 
-/// Whether a file begins as one of either format.
+/// True for the first bytes of a file of format 1 or 2.
 pub(in crate::format) fn begins(start: &[u8]) -> bool {
     start.try_into().is_ok_and(|start| start_of(start).is_some())
 }
@@ -165,8 +165,10 @@ impl Records {
                 (*b"    ", order.next(), at)
             };
             let payload = match found {
-                Some(found) if found == quantity || !self.is_named => self.payload(start, found)?,
-                // one that is not read may have any length
+                Some(found) if !self.is_named || self.counts(found).iter().any(|n| *n > 0) => {
+                    self.payload(start, found)?
+                }
+                // one of which the header says nothing may have any length
                 _ => {
                     let block = format!("block \"{}\"", String::from_utf8_lossy(&name));
                     let mark = u64::from(self.mark(start, &block)?);

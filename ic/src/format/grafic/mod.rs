@@ -11,7 +11,7 @@ pub mod write;
 
 use super::hdf5_input::Hdf5Input;
 use super::nested::{self, Plane, check_count, fill_with_gas};
-use super::reader::{Contents, Part, ReadPart, Reader, Statements};
+use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
@@ -31,9 +31,6 @@ const HEADER_BYTES: u32 = 44;
 /// Relative difference at which numbers of 32 bits contradict the recipe.
 const SAME: f64 = 1e-5;
 
-/// Relative difference at which Ω_Λ contradicts the recipe: some programs subtract the density of radiation from it.
-const SAME_LAMBDA: f64 = 1e-3;
-
 /// Most cells of a mesh along an axis.
 const MOST_CELLS: i32 = 1 << 16;
 
@@ -48,9 +45,8 @@ impl Reader for Grafic {
     }
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
-        let meshes = Meshes::open(path)?;
-        let particles = if meshes.dark_matter { meshes.nested.particles() as u64 } else { 0 };
-        Ok(Contents { format: LoadFormat::Grafic, gas: meshes.gas, particles, off_lattice: meshes.dark_matter })
+        let Meshes { nested, gas, dark_matter, .. } = Meshes::open(path)?;
+        Ok(nested.contents(LoadFormat::Grafic, gas, dark_matter))
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
@@ -304,14 +300,7 @@ impl Meshes {
     }
 
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
-        let mut mesh = UniformMesh {
-            cells: ic.cells,
-            planes: part.planes.clone(),
-            density: Vec::new(),
-            momentum: Default::default(),
-            internal_energy: Vec::new(),
-            dark_matter: None,
-        };
+        let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         if self.gas {
             self.read_gas(ic, &mut mesh)?;
         }
@@ -323,7 +312,6 @@ impl Meshes {
     }
 
     fn read_gas(&self, ic: &LoadIc, mesh: &mut UniformMesh) -> Result<(), IcError> {
-        let share = if self.dark_matter { ic.cosmology.omega_b / ic.cosmology.omega_m } else { 1.0 };
         let all = |file: Planes| {
             let mut values = Vec::new();
             for k in mesh.planes.clone() {
@@ -333,7 +321,7 @@ impl Meshes {
         };
         let level = &self.levels[0];
         let [x, y, z] = level.open(VELB)?.map(all);
-        fill_with_gas(mesh, ic, share, all(level.planes(CONTRAST)?)?, [x?, y?, z?]);
+        fill_with_gas(mesh, ic, self.dark_matter, all(level.planes(CONTRAST)?)?, [x?, y?, z?]);
         Ok(())
     }
 
