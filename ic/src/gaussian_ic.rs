@@ -2,13 +2,14 @@
 
 use crate::error::IcError;
 use crate::gaussian_field::noise_file::NoiseFile;
-use crate::gaussian_field::{HigherOrders, LPT_ORDERS, LinearModes, WhiteNoise};
+use crate::gaussian_field::{Flow, HigherOrders, LPT_ORDERS, LinearModes, WhiteNoise};
 use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::particle_set::ParticleSet;
+use crate::silent;
 use crate::slab;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
-use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
+use crate::uniform_mesh::{DarkMatter, Lattice, NestedGas, UniformMesh};
 use crate::zoom::Zoom;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
@@ -93,7 +94,7 @@ pub struct GaussianIc {
     /// Transfer functions of gas and dark matter at z; by default both have that of all matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_transfer: Option<SpeciesTransfer>,
-    /// A region of finer particles, of dark matter alone; `cells` are then those of the coarsest lattice.
+    /// A region of finer particles, and of gas at their resolution; `cells` are then those of the coarsest lattice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zoom: Option<Zoom>,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
@@ -161,8 +162,8 @@ impl GaussianIc {
             return Err(refuse("f_nl", self.f_nl.to_string(), "must be a number between -10000 and 10000"));
         }
         if let Some(zoom) = &self.zoom {
-            if self.gas {
-                return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_NO_GAS));
+            if !self.dark_matter {
+                return Err(refuse("zoom", format!("{:?}", zoom.center), NEEDS_PARTICLES));
             }
             if self.f_nl.abs() > MOST_F_NL_OF_ZOOMS {
                 let reason =
@@ -206,66 +207,104 @@ impl GaussianIc {
             Ok(ratios)
         });
         let ratios = collective_result(communicator, ratios.transpose())?;
-        if let Some(zoom) = &self.zoom {
-            return self.nested(communicator, zoom, &power, progress);
-        }
-        let a = 1.0 / (1.0 + self.z);
-        let slope = self.cosmology.growth(a).1;
-
-        progress("drawing modes", 0.1);
-        let modes = self.modes(communicator, self.cells, &power)?;
-        // of first order, where a species has its own
-        let contrast = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.density(species, k)));
-        let moving = |species| ratios.as_ref().map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
-        // dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E
-        let rate = self.cosmology.hubble_flow(a) * slope;
-        // displacement, velocity over the rate, and that of the gas where it differs, with all orders
-        let flows = self.dark_matter.then(|| {
-            progress(["first order", "second order", "third order"][usize::from(self.lpt_order) - 1], 0.4);
-            let orders = HigherOrders::new(&modes, &self.cosmology, a, self.lpt_order);
-            (
-                orders.displacement(contrast(Species::DarkMatter).as_ref().unwrap_or(&modes)),
-                orders.velocity(moving(Species::DarkMatter).as_ref().unwrap_or(&modes)),
-                moving(Species::Gas).map(|gas| orders.velocity(&gas)),
-            )
-        });
-        let (density, momentum) = match self.gas {
-            true => {
-                progress("density", 0.45);
-                let mut density = contrast(Species::Gas).as_ref().unwrap_or(&modes).density_contrast();
-                let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
-                density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
-                let flow = flows.as_ref().map(|(_, both, gas)| gas.as_ref().unwrap_or(both));
-                let momentum = std::array::from_fn(|axis| {
-                    progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
-                    let mut momentum =
-                        flow.map_or_else(|| modes.velocity(axis, rate), |flow| flow.velocity(axis, rate));
-                    momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
-                    momentum
-                });
-                (density, momentum)
+        let modes_of = |cells| self.modes(communicator, cells, &power);
+        let mesh = match &self.zoom {
+            Some(zoom) => self.nested(communicator, zoom, ratios.as_ref(), modes_of, progress)?,
+            None => {
+                progress("drawing modes", 0.1);
+                self.uniform(communicator, ratios.as_ref(), modes_of(self.cells)?, progress)
             }
-            false => Default::default(),
         };
-        let dark_matter = flows.as_ref().map(|(displacements, velocities, _)| {
-            progress("particles", 0.75);
-            DarkMatter::Lattice(Lattice {
-                displacement: [0, 1, 2].map(|axis| displacements.velocity_at_corners(axis, 1.0)),
-                velocity: [0, 1, 2].map(|axis| velocities.velocity_at_corners(axis, rate)),
-            })
-        });
-
-        progress("temperature", 0.9);
-        let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(&self.cosmology, self.z));
-        let specific =
-            specific_internal_energy(&self.cosmology, a, temperature_k, self.mean_molecular_weight, self.gamma);
-        drop((modes, flows));
-        let internal_energy = density.par_iter().map(|d| specific * d).collect();
-        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
-        let mesh = UniformMesh { cells: self.cells, planes, density, momentum, internal_energy, dark_matter };
         mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)
+    }
+
+    /// A mesh of gas, a particle for each cell, or both. Collective.
+    fn uniform(
+        &self,
+        communicator: &Communicator,
+        ratios: Option<&SpeciesRatios>,
+        modes: LinearModes<'_>,
+        progress: &dyn Fn(&str, f64),
+    ) -> UniformMesh {
+        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
+        let mut mesh = UniformMesh::without_values(self.cells, planes);
+        let flows = self.dark_matter.then(|| {
+            progress(["first order", "second order", "third order"][usize::from(self.lpt_order) - 1], 0.4);
+            self.flows(&modes, ratios)
+        });
+        if self.gas {
+            self.add_gas(&mut mesh, &modes, ratios, flows.as_ref().map(Flows::of_gas), &|values| values, progress);
+        }
+        mesh.dark_matter = flows.as_ref().map(|flows| {
+            progress("particles", 0.75);
+            DarkMatter::Lattice(Lattice {
+                displacement: [0, 1, 2].map(|axis| flows.displacement.velocity_at_corners(axis, 1.0)),
+                velocity: [0, 1, 2].map(|axis| flows.velocity.velocity_at_corners(axis, self.rate())),
+            })
+        });
+        progress("temperature", 0.9);
+        drop((modes, flows));
+        self.heat(&mut mesh);
+        mesh
+    }
+
+    /// ṽ over the displacement of the growing mode: dδ/dt̃ = f dlna/dt̃ δ, dlna/dt̃ = a²E.
+    fn rate(&self) -> f64 {
+        let a = 1.0 / (1.0 + self.z);
+        self.cosmology.hubble_flow(a) * self.cosmology.growth(a).1
+    }
+
+    /// Displacement and velocities of all orders.
+    fn flows<'c>(&self, modes: &LinearModes<'c>, ratios: Option<&SpeciesRatios>) -> Flows<'c> {
+        let orders = HigherOrders::new(modes, &self.cosmology, 1.0 / (1.0 + self.z), self.lpt_order);
+        // of first order, where a species has its own
+        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(Species::DarkMatter, k)));
+        let moving = |species| ratios.map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
+        Flows {
+            displacement: orders.displacement(contrast.as_ref().unwrap_or(modes)),
+            velocity: orders.velocity(moving(Species::DarkMatter).as_ref().unwrap_or(modes)),
+            gas_velocity: moving(Species::Gas).map(|gas| orders.velocity(&gas)),
+        }
+    }
+
+    /// Density and momentum of gas on a mesh of these modes, or on a part of it.
+    ///
+    /// * `flow`: velocity beside particles; gas alone has that of the modes
+    /// * `kept`: values of the part, from those of all own planes
+    fn add_gas(
+        &self,
+        mesh: &mut UniformMesh,
+        modes: &LinearModes<'_>,
+        ratios: Option<&SpeciesRatios>,
+        flow: Option<&Flow<'_>>,
+        kept: &dyn Fn(Vec<f64>) -> Vec<f64>,
+        progress: &dyn Fn(&str, f64),
+    ) {
+        progress("density", 0.45);
+        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(Species::Gas, k)));
+        let mut density = kept(contrast.as_ref().unwrap_or(modes).density_contrast());
+        let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
+        density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
+        let rate = self.rate();
+        mesh.momentum = std::array::from_fn(|axis| {
+            progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
+            let velocity = flow.map_or_else(|| modes.velocity(axis, rate), |flow| flow.velocity(axis, rate));
+            let mut momentum = kept(velocity);
+            momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
+            momentum
+        });
+        mesh.density = density;
+    }
+
+    /// Internal energy of one temperature everywhere.
+    fn heat(&self, mesh: &mut UniformMesh) {
+        let c = &self.cosmology;
+        let temperature_k = self.temperature_k.unwrap_or_else(|| gas_temperature_k(c, self.z));
+        let a = 1.0 / (1.0 + self.z);
+        let specific = specific_internal_energy(c, a, temperature_k, self.mean_molecular_weight, self.gamma);
+        mesh.internal_energy = mesh.density.par_iter().map(|d| specific * d).collect();
     }
 
     /// Modes of the density contrast of all matter at z on a mesh of `cells`. Collective.
@@ -293,21 +332,23 @@ impl GaussianIc {
         })
     }
 
-    /// Particles of nested lattices: collective. The modes of a lattice are those of a mesh of its resolution, and include the
-    /// modes of the coarser lattices.
-    fn nested(
+    /// Particles of nested lattices, and gas on meshes of their resolution: collective. The modes of a lattice are those of a mesh of
+    /// its resolution, and include the modes of the coarser lattices.
+    fn nested<'c>(
         &self,
         communicator: &Communicator,
         zoom: &Zoom,
-        power: &LinearPower,
+        ratios: Option<&SpeciesRatios>,
+        modes_of: impl Fn([usize; 3]) -> Result<LinearModes<'c>, IcError>,
         progress: &dyn Fn(&str, f64),
     ) -> Result<UniformMesh, IcError> {
-        let a = 1.0 / (1.0 + self.z);
-        let slope = self.cosmology.growth(a).1;
-        let rate = self.cosmology.hubble_flow(a) * slope;
+        let rate = self.rate();
+        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
+        let mut mesh = UniformMesh::without_values(self.cells, planes);
+        let regions = zoom.gas_regions(self.cells, self.box_mpc_h);
         let lengths = self.cells.map(|n| self.box_mpc_h * n as f64 / self.cells[0] as f64);
         let (mut set, mut counts) = (ParticleSet::default(), Vec::new());
-        for nest in zoom.nests(self.cells, self.box_mpc_h) {
+        for (n, nest) in zoom.nests(self.cells, self.box_mpc_h).into_iter().enumerate() {
             let [nx, ny, _] = nest.cells;
             // each lattice takes eight times as long as the one before
             progress("particles", 0.9 * 0.125f64.powi(nest.class as i32 + 1));
@@ -317,37 +358,62 @@ impl GaussianIc {
             let own: Vec<usize> = (0..nx * ny * planes.len()).into_par_iter().filter(|&n| nest.holds(at(n))).collect();
             counts.push(own.len() as u64);
             set.id.extend(own.iter().map(|&n| nest.id(at(n))));
-            let (displacements, velocities) = {
-                let modes = self.modes(communicator, nest.cells, power)?;
-                let orders = HigherOrders::new(&modes, &self.cosmology, a, self.lpt_order);
-                (orders.displacement(&modes), orders.velocity(&modes))
-            };
+            let modes = modes_of(nest.cells)?;
+            let flows = self.flows(&modes, ratios);
+            if self.gas {
+                let flow = Some(flows.of_gas());
+                match n.checked_sub(1) {
+                    None => self.add_gas(&mut mesh, &modes, ratios, flow, &|values| values, &silent),
+                    Some(n) => {
+                        let mut part = NestedGas::without_values(regions[n], &planes);
+                        let place = part.clone();
+                        let kept = |values: Vec<f64>| place.cut(&values, &planes);
+                        self.add_gas(&mut part.gas, &modes, ratios, flow, &kept, &silent);
+                        mesh.nests.push(part);
+                    }
+                }
+            }
+            drop(modes);
             for axis in 0..3 {
                 let (length, width) = (lengths[axis], lengths[axis] / nest.cells[axis] as f64);
                 // the lattices have their centre of mass in common, and the coarsest one begins at the corner of the box
                 let start = 0.5 * (width - lengths[axis] / self.cells[axis] as f64);
-                let displacement = displacements.velocity_before_centres(axis, 1.0, self.cells[0]);
+                let displacement = flows.displacement.velocity_before_centres(axis, 1.0, self.cells[0]);
                 let position = |&n: &usize| {
                     let x = at(n)[axis] as f64 * width + start + displacement[n];
                     HostParticles::fraction(x.rem_euclid(length), length).expect("in the box")
                 };
                 set.position[axis].par_extend(own.par_iter().map(position));
                 drop(displacement);
-                let velocity = velocities.velocity_before_centres(axis, rate, self.cells[0]);
+                let velocity = flows.velocity.velocity_before_centres(axis, rate, self.cells[0]);
                 set.velocity[axis].par_extend(own.par_iter().map(|&n| velocity[n] as f32));
             }
         }
-        let planes = slab::planes(self.cells, communicator.rank(), communicator.size());
-        let dark_matter = Some(DarkMatter::Set(set.in_rows(communicator, &counts)));
-        let mesh = UniformMesh { dark_matter, ..UniformMesh::without_values(self.cells, planes) };
-        mesh.check(communicator)?;
-        progress("initial condition", 1.0);
+        mesh.dark_matter = Some(DarkMatter::Set(set.in_rows(communicator, &counts)));
+        self.heat(&mut mesh);
+        mesh.nests.iter_mut().for_each(|part| self.heat(&mut part.gas));
         Ok(mesh)
     }
 }
 
-/// Refusal of [`GaussianIc::zoom`] in runs with gas.
-pub const NEEDS_NO_GAS: &str = "supports dark matter alone; set gas: false, dark_matter: true";
+/// Motion in perturbation theory.
+struct Flows<'c> {
+    /// Of dark matter.
+    displacement: Flow<'c>,
+    /// Of dark matter, over [`GaussianIc::rate`].
+    velocity: Flow<'c>,
+    /// The same of gas, where it differs.
+    gas_velocity: Option<Flow<'c>>,
+}
+
+impl<'c> Flows<'c> {
+    fn of_gas(&self) -> &Flow<'c> {
+        self.gas_velocity.as_ref().unwrap_or(&self.velocity)
+    }
+}
+
+/// Refusal of [`GaussianIc::zoom`] without particles.
+pub const NEEDS_PARTICLES: &str = "needs dark matter, whose particles have several masses; set dark_matter: true";
 
 /// Refusal of [`GaussianIc::noise`] beside a zoom.
 pub const NEEDS_NO_ZOOM: &str =

@@ -38,6 +38,7 @@ pub mod problems;
 pub mod restrict;
 mod scalar_state;
 mod slab;
+pub mod span;
 pub mod temperature;
 pub mod uniform_mesh;
 pub mod zoom;
@@ -53,7 +54,7 @@ pub use linear_power::{LinearPower, PowerSource};
 pub use particle_set::ParticleSet;
 pub use restrict::{Audit, restrict};
 pub use scalar_state::scalar_state;
-pub use uniform_mesh::{DarkMatter, UniformMesh};
+pub use uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
 pub use zoom::Zoom;
 
 /// A progress callback that says nothing.

@@ -3,6 +3,7 @@
 use crate::error::IcError;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::particle_set::ParticleSet;
+use crate::span::Span;
 use comove_sim::HostParticles;
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
@@ -26,6 +27,8 @@ pub struct UniformMesh {
     pub momentum: [Vec<f64>; 3],
     /// Internal energy density ρ̃ε̃.
     pub internal_energy: Vec<f64>,
+    /// Gas on parts of finer meshes, each with half the cell width of the one before, and inside it.
+    pub nests: Vec<NestedGas>,
     /// Dark matter, if there is some; on all ranks of one form.
     pub dark_matter: Option<DarkMatter>,
 }
@@ -57,6 +60,7 @@ impl UniformMesh {
             density: Vec::new(),
             momentum: Default::default(),
             internal_energy: Vec::new(),
+            nests: Vec::new(),
             dark_matter: None,
         }
     }
@@ -187,8 +191,66 @@ impl UniformMesh {
                 let (field, reason) = NAMES[n];
                 Err(IcError::Cell { field, cell: [i, j, k], value: f64::from_bits(bits), reason })
             }
-            None => Ok(()),
+            None => self.nests.iter().try_for_each(|nest| nest.check(communicator)),
         }
+    }
+}
+
+/// Gas on a part of a mesh that would fill the box. Of ranks that share it each has some planes along z, as of the mesh of the whole
+/// box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NestedGas {
+    /// The cells along x, y, z, of all that the box has at this resolution.
+    pub region: [Span; 3],
+    /// Gas of these cells, in ascending order along each axis: planes are positions among those of the region.
+    pub gas: UniformMesh,
+}
+
+impl NestedGas {
+    /// A part without values.
+    ///
+    /// * `planes`: own planes of the mesh that would fill the box
+    pub(crate) fn without_values(region: [Span; 3], planes: &Range<usize>) -> Self {
+        let gas = UniformMesh::without_values(region.map(|span| span.count), region[2].positions(planes));
+        Self { region, gas }
+    }
+
+    /// Offset of a cell of the mesh that would fill the box, if it is of the region; its plane must be here.
+    pub(crate) fn index(&self, cell: [usize; 3]) -> Option<usize> {
+        let [i, j, k] = [0, 1, 2].map(|axis| self.region[axis].position(cell[axis]));
+        Some(self.gas.index([i?, j?, k?]))
+    }
+
+    /// The cell at an offset.
+    pub(crate) fn cell(&self, index: usize) -> [usize; 3] {
+        let at = self.gas.cell(index);
+        [0, 1, 2].map(|axis| self.region[axis].cell(at[axis]))
+    }
+
+    /// Checks the values: collective.
+    ///
+    /// # Errors
+    /// [`IcError::Cell`] naming a cell of the mesh that would fill the box.
+    pub(crate) fn check(&self, communicator: &Communicator) -> Result<(), IcError> {
+        self.gas.check(communicator).map_err(|error| match error {
+            IcError::Cell { field, cell, value, reason } => {
+                let cell = [0, 1, 2].map(|axis| self.region[axis].cell(cell[axis]));
+                IcError::Cell { field, cell, value, reason }
+            }
+            error => error,
+        })
+    }
+
+    /// Values of the own cells, from those of whole planes.
+    ///
+    /// * `planes`: the planes that there are values of
+    pub(crate) fn cut(&self, values: &[f64], planes: &Range<usize>) -> Vec<f64> {
+        let [nx, ny, _] = self.region.map(|span| span.of);
+        let place = |index: usize| {
+            let [i, j, k] = self.cell(index);
+            ((k - planes.start) * ny + j) * nx + i
+        };
+        (0..self.gas.cell_count()).map(|index| values[place(index)]).collect()
     }
 }
 
@@ -207,6 +269,7 @@ mod tests {
             density: ones(),
             momentum: [ones(), ones(), ones()],
             internal_energy: ones(),
+            nests: Vec::new(),
             dark_matter: None,
         };
         let check = |mesh: &UniformMesh| mesh.check(&Communicator::alone());
@@ -232,6 +295,7 @@ mod tests {
                 density: ones(),
                 momentum: [ones(), ones(), ones()],
                 internal_energy: ones(),
+                nests: Vec::new(),
                 dark_matter: None,
             };
             match communicator.rank() {

@@ -5,6 +5,8 @@
 //! and `padding` of its own spacings around that, so the masses of neighbours differ by at most a factor of 8.
 
 use crate::error::IcError;
+use crate::span::Span;
+use comove_sim::kernels::layout::GROUP;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +83,24 @@ impl Zoom {
         self.nests(cells, box_mpc_h).iter().map(Nest::particles).sum()
     }
 
+    /// Cells of the gas at the resolution of each lattice but the coarsest: those of its particles, and whole groups of the octree.
+    pub(crate) fn gas_regions(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<[Span; 3]> {
+        let nests = self.nests(cells, box_mpc_h);
+        let mut regions: Vec<[Span; 3]> = Vec::new();
+        for nest in nests[1..].iter().rev() {
+            let around = regions.last().map(|finer| finer.map(|span| span.parents().padded(self.padding)));
+            regions.push(around.unwrap_or(nest.region).map(|span| span.in_blocks(GROUP)));
+        }
+        regions.reverse();
+        regions
+    }
+
+    /// Number of these cells.
+    pub fn gas_cells(&self, cells: [usize; 3], box_mpc_h: f64) -> u64 {
+        let cells_of = |region: &[Span; 3]| region.iter().map(|span| span.count as u64).product::<u64>();
+        self.gas_regions(cells, box_mpc_h).iter().map(cells_of).sum()
+    }
+
     /// The lattices, the coarsest first.
     pub(crate) fn nests(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<Nest> {
         let levels = usize::from(self.levels);
@@ -113,52 +133,6 @@ impl Zoom {
         nests.reverse();
         nests
     }
-}
-
-/// Indices of a lattice along an axis, around the periodic box.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Span {
-    first: usize,
-    count: usize,
-    /// Indices of the whole axis.
-    of: usize,
-}
-
-impl Span {
-    fn new(first: i64, last: i64, of: usize) -> Self {
-        let count = (last - first + 1) as usize;
-        if count >= of {
-            return Self { first: 0, count: of, of };
-        }
-        Self { first: first.rem_euclid(of as i64) as usize, count, of }
-    }
-
-    fn last(self) -> i64 {
-        (self.first + self.count) as i64 - 1
-    }
-
-    fn padded(self, by: usize) -> Self {
-        Self::new(self.first as i64 - by as i64, self.last() + by as i64, self.of)
-    }
-
-    /// On the next coarser lattice.
-    fn parents(self) -> Self {
-        Self::new(self.first as i64 / 2, self.last() / 2, self.of / 2)
-    }
-
-    /// On the next finer lattice.
-    fn children(self) -> Self {
-        Self { first: 2 * self.first, count: 2 * self.count, of: 2 * self.of }
-    }
-
-    fn holds(self, i: usize) -> bool {
-        self.of > 0 && is_within((self.first, self.count), self.of, i)
-    }
-}
-
-/// True for an index in the range of `count` indices from `first` on, on a periodic axis of `n`.
-pub(crate) fn is_within((first, count): (usize, usize), n: usize, i: usize) -> bool {
-    (i + n - first) % n < count
 }
 
 /// A lattice, and which of its particles there are.

@@ -53,19 +53,24 @@ def write_mesh(folder, shape, first=(0, 0, 0), width=None, positions=True, gas=F
     return (start + moved) % BOX, speed, delta
 
 
+def nested(n):
+    """Cells and first cell of meshes of n³ cells, of n³ in the middle, and of n × n × n/2 in the middle of that."""
+    return [((n, n, n), (0, 0, 0)), ((n, n, n), (n // 2,) * 3), ((n, n, n // 2), (3 * n // 2, 3 * n // 2, 3 * n // 2 + 2))]
+
+
 def write_zoom(folder, n, **how):
-    """Meshes of n³ cells, of n³ in the middle, and of n × n × n/2 in the middle of that; returns positions, velocities and levels."""
+    """Nested meshes; returns positions, velocities and levels of particles."""
     folder.mkdir(exist_ok=True)
-    shapes = [(n, n, n), (n, n, n), (n, n, n // 2)]
-    firsts = [(0, 0, 0), (n // 2,) * 3, (3 * n // 2, 3 * n // 2, 3 * n // 2 + 2)]
+    meshes = nested(n)
     all_of = [[], [], []]
-    for level, (shape, first) in enumerate(zip(shapes, firsts)):
+    for level, (shape, first) in enumerate(meshes):
         width = BOX / n / 2**level
         x, v, _ = write_mesh(folder / f"level_{level + 4:03}", shape, first, width, **how)
         keep = np.ones(len(x), bool)
         if level < 2:
             cell = centres(shape, first, width) / width * 2
-            lower, upper = np.array(firsts[level + 1]), np.array(firsts[level + 1]) + shapes[level + 1]
+            finer, lower = map(np.array, meshes[level + 1])
+            upper = lower + finer
             keep = ~((cell > lower) & (cell < upper)).all(axis=1)
         for values, new in zip(all_of, [x[keep], v[keep], np.full(keep.sum(), 2 - level)]):
             values.append(new)

@@ -35,6 +35,7 @@ fn mesh(displacement: impl Fn([usize; 3], usize) -> f64, velocity: impl Fn([usiz
         density: Vec::new(),
         momentum: Default::default(),
         internal_energy: Vec::new(),
+        nests: Vec::new(),
         dark_matter: None,
     };
     let all: Vec<[usize; 3]> = (0..mesh.cell_count()).map(|n| mesh.cell(n)).collect();

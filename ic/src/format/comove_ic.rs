@@ -8,7 +8,9 @@ use super::request::{LoadFormat, LoadIc};
 use super::write_arrays;
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
-use crate::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
+use crate::span::Span;
+use crate::uniform_mesh::{DarkMatter, Lattice, NestedGas, UniformMesh};
+use comove_sim::kernels::point::particle::CLASSES;
 use comove_sim::parallel::{Communicator, FIRST};
 use comove_sim::shared_file::{SharedFile, allocate};
 use comove_sim::{HostParticles, SimError, filters};
@@ -16,6 +18,7 @@ use hdf5::File;
 use hdf5::types::VarLenUnicode;
 use ndarray::{Ix3, s};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::path::Path;
 
 /// What a file states of itself, beside its fields.
@@ -107,7 +110,17 @@ struct Form {
     contents: Contents,
     /// Particles are a displaced lattice.
     on_lattice: bool,
+    /// Cells of the box that nested gas fills, for each finer mesh.
+    nests: Vec<[Span; 3]>,
 }
+
+/// Group of the gas on a part of the n-th finer mesh, from 1.
+fn nest_group(n: usize) -> String {
+    format!("nest_{n}")
+}
+
+/// Attribute of such a group: its first cell along x, y, z, of those that would fill the box.
+const FIRST_CELL: &str = "first_cell";
 
 impl Form {
     fn of(input: &Hdf5Input) -> Result<Self, IcError> {
@@ -121,7 +134,46 @@ impl Form {
         let size =
             || input.file.dataset(first).map(|dataset| dataset.size() as u64).map_err(|source| input.failed(source));
         let particles = if on_lattice || off_lattice { size()? } else { 0 };
-        Ok(Self { contents: Contents { format: LoadFormat::ComoveIc, gas, particles, off_lattice }, on_lattice })
+        let contents = Contents { format: LoadFormat::ComoveIc, gas, particles, off_lattice };
+        Ok(Self { contents, on_lattice, nests: Self::nests(input)? })
+    }
+
+    fn nests(input: &Hdf5Input) -> Result<Vec<[Span; 3]>, IcError> {
+        let mut nests: Vec<[Span; 3]> = Vec::new();
+        let whole = |name: &str| {
+            let shape = input.file.dataset(name).map(|dataset| dataset.shape()).unwrap_or_default();
+            <[usize; 3]>::try_from(shape)
+                .map_err(|_| input.content(format!("dataset \"{name}\" needs three axes (z, y, x)")))
+        };
+        while input.file.link_exists(&nest_group(nests.len() + 1)) {
+            let group = nest_group(nests.len() + 1);
+            let [z, y, x] = whole(DATASETS[0])?.map(|n| n << (nests.len() + 1));
+            let dataset = format!("{group}/{}", DATASETS[0]);
+            let [nz, ny, nx] = whole(&dataset)?;
+            let refuse = |reason: &str| Err(input.content(format!("group \"{group}\": {reason}")));
+            if nests.len() + 1 == CLASSES {
+                return refuse("expected at most 7 nested meshes");
+            }
+            let first = match input.numbers(&[&group], FIRST_CELL)? {
+                Some((_, first)) if first.len() == 3 => [first[0], first[1], first[2]],
+                _ => return refuse("attribute \"first_cell\" is missing: expected the first cell along x, y, z"),
+            };
+            let region = [0, 1, 2].map(|axis| {
+                let (count, of) = ([nx, ny, nz][axis], [x, y, z][axis]);
+                Span { first: first[axis] as usize, count, of }
+            });
+            let is_inside = |span: &Span| span.count > 0 && span.count <= span.of && span.first < span.of;
+            let is_even = |span: &Span| span.first % 2 == 0 && span.count % 2 == 0;
+            if !region.iter().all(|span| is_inside(span) && is_even(span)) {
+                return refuse("expected an even number of cells from an even one on, inside the box");
+            }
+            let parents = region.map(Span::parents);
+            if nests.last().is_some_and(|outer| (0..3).any(|axis| !outer[axis].covers(parents[axis]))) {
+                return refuse("expected cells inside those of the next coarser group");
+            }
+            nests.push(region);
+        }
+        Ok(nests)
     }
 }
 
@@ -139,45 +191,55 @@ pub fn read(path: &Path, cells: [usize; 3], part: impl Into<Part>, recipe: &Head
     }
     check_attributes(path, &input.file, recipe)?;
 
-    let [nx, ny, nz] = cells;
-    let Form { contents, on_lattice } = Form::of(&input)?;
-    let lattice: &[&str] = if on_lattice { &LATTICE } else { &[] };
-    let gas: &[&str] = if contents.gas { &DATASETS } else { &[] };
-    let mut fields = Vec::with_capacity(gas.len() + lattice.len());
-    for name in gas.iter().chain(lattice) {
-        let dataset = input.file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
-        let shape = dataset.shape();
-        if shape != [nz, ny, nx] {
-            return Err(content(format!(
-                "dataset \"{name}\" has shape {shape:?} (z, y, x), the recipe says {:?}: change cells or level",
-                [nz, ny, nx]
-            )));
-        }
-        if let Some(reason) = filters::unreadable(&dataset) {
-            return Err(content(reason));
-        }
-        if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
-            return Err(content(format!("dataset \"{name}\" holds {found}; expected floats of 32 or 64 bits")));
-        }
-        let values = dataset.read_slice::<f64, _, Ix3>(s![part.planes.clone(), .., ..]);
-        fields.push(values.map_err(|source| input.failed(source))?.into_raw_vec_and_offset().0);
-    }
-    let mut fields = fields.into_iter();
-    let mut next = || fields.next().expect("as many as names");
-    let (density, momentum, internal_energy) = match contents.gas {
-        true => (next(), [(); 3].map(|()| next()), next()),
-        false => Default::default(),
+    let Form { contents, on_lattice, nests } = Form::of(&input)?;
+    let field = |name: &str, planes: &Range<usize>, cells: [usize; 3]| read_field(&input, name, planes, cells);
+    let read_gas = |mesh: &mut UniformMesh, prefix: &str| {
+        let one = |name: &str| field(&format!("{prefix}{name}"), &mesh.planes, mesh.cells);
+        let [density, x, y, z, internal_energy] = DATASETS.map(one);
+        (mesh.density, mesh.momentum, mesh.internal_energy) = (density?, [x?, y?, z?], internal_energy?);
+        Ok::<_, IcError>(())
     };
-    let dark_matter = if on_lattice {
-        let (displacement, velocity) = ([(); 3].map(|()| next()), [(); 3].map(|()| next()));
-        Some(DarkMatter::Lattice(Lattice { displacement, velocity }))
+    let mut mesh = UniformMesh::without_values(cells, part.planes.clone());
+    if contents.gas {
+        read_gas(&mut mesh, "")?;
+    }
+    for (n, region) in nests.into_iter().enumerate() {
+        let planes = part.planes.start << (n + 1)..part.planes.end << (n + 1);
+        let mut nest = NestedGas::without_values(region, &planes);
+        read_gas(&mut nest.gas, &format!("{}/", nest_group(n + 1)))?;
+        mesh.nests.push(nest);
+    }
+    mesh.dark_matter = if on_lattice {
+        let [dx, dy, dz, vx, vy, vz] = LATTICE.map(|name| field(name, &part.planes, cells));
+        Some(DarkMatter::Lattice(Lattice { displacement: [dx?, dy?, dz?], velocity: [vx?, vy?, vz?] }))
     } else if contents.off_lattice {
-        let lengths = cells.map(|n| recipe.box_mpc_h * n as f64 / nx as f64);
+        let lengths = cells.map(|n| recipe.box_mpc_h * n as f64 / cells[0] as f64);
         Some(DarkMatter::Set(read_set(&input, contents.particles, &part, lengths)?))
     } else {
         None
     };
-    Ok(UniformMesh { cells, planes: part.planes, density, momentum, internal_energy, dark_matter })
+    Ok(mesh)
+}
+
+/// Reads planes of a field on a mesh of `cells`.
+fn read_field(input: &Hdf5Input, name: &str, planes: &Range<usize>, cells: [usize; 3]) -> Result<Vec<f64>, IcError> {
+    let content = |reason: String| input.content(reason);
+    let dataset = input.file.dataset(name).map_err(|_| content(format!("dataset \"{name}\" is missing")))?;
+    let (shape, [nx, ny, nz]) = (dataset.shape(), cells);
+    if shape != [nz, ny, nx] {
+        return Err(content(format!(
+            "dataset \"{name}\" has shape {shape:?} (z, y, x), the recipe says {:?}: change cells or level",
+            [nz, ny, nx]
+        )));
+    }
+    if let Some(reason) = filters::unreadable(&dataset) {
+        return Err(content(reason));
+    }
+    if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
+        return Err(content(format!("dataset \"{name}\" holds {found}; expected floats of 32 or 64 bits")));
+    }
+    let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]);
+    Ok(values.map_err(|source| input.failed(source))?.into_raw_vec_and_offset().0)
 }
 
 /// Reads particles at given positions.
@@ -259,21 +321,27 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
     };
     let prepare = |file: &File| {
         let mut places = preface(file, mesh.cells, header, &names)?;
+        for (n, nest) in mesh.nests.iter().enumerate() {
+            places.extend(allocate_nest(file, &nest_group(n + 1), nest.region)?);
+        }
         if let Some((_, total)) = set {
             places.extend(allocate_set(file, total)?);
         }
         Ok(places)
     };
-    let before = mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
+    let bytes_before = |mesh: &UniformMesh| mesh.planes.start * mesh.cells[0] * mesh.cells[1] * size_of::<f64>();
     let lattice = lattice.into_iter().flat_map(|lattice| lattice.displacement.iter().chain(&lattice.velocity));
-    let of_gas = mesh.fields().into_iter().take(gas.len());
-    let mut fields = of_gas.chain(lattice).enumerate();
+    let of_mesh = mesh.fields().into_iter().take(gas.len()).chain(lattice);
+    let of_nests = mesh.nests.iter().flat_map(|nest| nest.gas.fields().map(|values| (bytes_before(&nest.gas), values)));
+    let mut fields = of_mesh.map(|values| (bytes_before(mesh), values)).chain(of_nests).enumerate();
     write_arrays(communicator, path, prepare, |file| {
-        let mut put = fields.try_for_each(|(field, values)| file.put(field, before, bytemuck::cast_slice(values)));
+        let mut put =
+            fields.try_for_each(|(field, (before, values))| file.put(field, before, bytemuck::cast_slice(values)));
         if let Some((set, _)) = set {
             let lengths = mesh.cells.map(|n| header.box_mpc_h * n as f64 / mesh.cells[0] as f64);
             let first = rows_before(communicator, set.len());
-            put = put.and_then(|()| put_set(file, names.len(), first, set, lengths));
+            let array = names.len() + DATASETS.len() * mesh.nests.len();
+            put = put.and_then(|()| put_set(file, array, first, set, lengths));
         }
         put
     })
@@ -282,6 +350,14 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
 /// Rows of the ranks before this one: collective.
 fn rows_before(communicator: &Communicator, own: usize) -> usize {
     communicator.gather_all_of(&own)[FIRST..communicator.rank()].iter().sum()
+}
+
+/// Creates the group and the datasets of gas on a part of a finer mesh, and returns their places.
+fn allocate_nest(file: &File, group: &str, region: [Span; 3]) -> hdf5::Result<Vec<u64>> {
+    let first = region.map(|span| span.first as u64);
+    file.create_group(group)?.new_attr::<u64>().shape([3]).create(FIRST_CELL)?.write(&first[..])?;
+    let [nx, ny, nz] = region.map(|span| span.count);
+    DATASETS.iter().map(|name| allocate::<f64>(file, &format!("{group}/{name}"), &[nz, ny, nx])).collect()
 }
 
 /// Creates the datasets of particles at given positions, and returns their places.
@@ -333,7 +409,6 @@ fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, names: &[&str
 mod tests {
     use super::*;
     use comove_sim::parallel::on_ranks;
-    use std::ops::Range;
 
     const HEADER: Header = Header {
         a: 0.02,
@@ -354,6 +429,7 @@ mod tests {
             density: ramp(1.0),
             momentum: [ramp(-5.0), ramp(0.1), ramp(7.0)],
             internal_energy: ramp(1e-3),
+            nests: Vec::new(),
             dark_matter: None,
         }
     }
@@ -381,6 +457,7 @@ mod tests {
             density: ramp(0).collect(),
             momentum: [1, 2, 3].map(|field| ramp(field).collect()),
             internal_energy: ramp(4).collect(),
+            nests: Vec::new(),
             dark_matter: None,
         }
     }

@@ -1,5 +1,5 @@
 //! HDF5 files that monofonIC and MUSIC (Hahn & Abel 2011, MNRAS 415, 2101; Michaux et al. 2021, MNRAS 500, 663) write as format
-//! `generic`: dark matter on a mesh, of MUSIC also on nested ones, and gas on a mesh.
+//! `generic`: dark matter and gas on a mesh, of MUSIC also on nested ones.
 //!
 //! | | monofonIC | MUSIC |
 //! |---|---|---|
@@ -16,7 +16,8 @@ use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, check_co
 use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
-use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use crate::span::Span;
+use crate::uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
 use comove_sim::parallel::{Communicator, collective_result};
 use hdf5::Dataset;
 use ndarray::{Ix3, s};
@@ -104,16 +105,12 @@ impl Fields {
         if !(gas || dark_matter) {
             return Err(input.content(without_fields(&prefixes[0])));
         }
-        if gas && prefixes.len() > 1 {
-            let reason = "gas on nested meshes is not read: write dark matter alone with baryons = no, so that it has all of \
-                          omega_m";
-            return Err(input.content(reason));
-        }
         let fields = Self { input, format, meshes, prefixes, gas, dark_matter };
-        let of_gas = |axis| [fields.name(0, "BA_v", axis), fields.contrast()];
+        let of_gas = |mesh, axis| [fields.name(mesh, "BA_v", axis), fields.contrast(mesh)];
         for (mesh, axis) in (0..fields.prefixes.len()).flat_map(|mesh| AXES.map(|axis| (mesh, axis))) {
             let particles = ["DM_d", "DM_v"].map(|field| fields.name(mesh, field, axis));
-            let names = particles.into_iter().filter(|_| dark_matter).chain(of_gas(axis).into_iter().filter(|_| gas));
+            let gas = of_gas(mesh, axis).into_iter().filter(|_| gas);
+            let names = particles.into_iter().filter(|_| dark_matter).chain(gas);
             for name in names {
                 fields.dataset(mesh, &name)?;
             }
@@ -126,9 +123,9 @@ impl Fields {
     }
 
     /// Name of the density contrast of gas.
-    fn contrast(&self) -> String {
+    fn contrast(&self, mesh: usize) -> String {
         let field = if self.format == LoadFormat::Music { "BA_rho" } else { "BA_delta" };
-        self.name(0, field, "")
+        self.name(mesh, field, "")
     }
 
     fn border(&self) -> usize {
@@ -172,10 +169,13 @@ impl Fields {
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
         let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         if self.gas {
-            let contrast = self.planes_along_z(&self.contrast(), part.planes.clone(), 1.0)?;
-            let velocity = |axis| self.planes_along_z(&self.name(0, "BA_v", axis), part.planes.clone(), ic.box_mpc_h);
-            let [x, y, z] = AXES.map(velocity);
-            fill_with_gas(&mut mesh, ic, self.dark_matter, contrast, [x?, y?, z?]);
+            self.read_gas(ic, 0, ic.cells.map(|n| Span { first: 0, count: n, of: n }), &mut mesh)?;
+            for (n, region) in self.meshes.regions().into_iter().enumerate() {
+                let planes = part.planes.start << (n + 1)..part.planes.end << (n + 1);
+                let mut nest = NestedGas::without_values(region, &planes);
+                self.read_gas(ic, n + 1, region, &mut nest.gas)?;
+                mesh.nests.push(nest);
+            }
         }
         if self.dark_matter {
             let code = ic.box_mpc_h / (1.0 + ic.z) / 100.0;
@@ -208,14 +208,40 @@ impl Fields {
         self.input.below(limit, name, values, |n| [x, n / count, z.start + n % count])
     }
 
-    /// Values of a field of gas, times `unit`, x fastest.
-    fn planes_along_z(&self, name: &str, planes: Range<usize>, unit: f64) -> Result<Vec<f64>, IcError> {
-        let [nx, ny, _] = self.meshes.base().cells;
+    /// Reads the planes along z of the gas that `gas` has.
+    ///
+    /// * `region`: the cells of mesh `n`
+    fn read_gas(&self, ic: &LoadIc, n: usize, region: [Span; 3], gas: &mut UniformMesh) -> Result<(), IcError> {
+        let field = |name: &str, unit: f64| self.planes_along_z(n, name, region, &gas.planes, unit);
+        let contrast = field(&self.contrast(n), 1.0)?;
+        let [x, y, z] = AXES.map(|axis| field(&self.name(n, "BA_v", axis), ic.box_mpc_h));
+        fill_with_gas(gas, ic, self.dark_matter, contrast, [x?, y?, z?]);
+        Ok(())
+    }
+
+    /// Values of a field of gas, times `unit`, x fastest, cells in ascending order along each axis.
+    fn planes_along_z(
+        &self,
+        mesh: usize,
+        name: &str,
+        region: [Span; 3],
+        planes: &Range<usize>,
+        unit: f64,
+    ) -> Result<Vec<f64>, IcError> {
+        let [nx, ny, _] = region.map(|span| span.count);
         let mut all = vec![0.0; nx * ny * planes.len()];
-        for x in 0..nx {
-            for (n, value) in self.block(0, name, x, planes.clone())?.into_iter().enumerate() {
-                let (y, z) = (n / planes.len(), n % planes.len());
-                all[(z * ny + y) * nx + x] = unit * value;
+        // a mesh through the face of the box has its planes in two pieces
+        let follows = |k: &usize| region[2].steps_to(*k) == region[2].steps_to(planes.start) + k - planes.start;
+        let split = planes.start + planes.clone().take_while(follows).count();
+        for piece in [planes.start..split, split..planes.end].into_iter().filter(|piece| !piece.is_empty()) {
+            let first = region[2].steps_to(piece.start);
+            for x in 0..nx {
+                let values = self.block(mesh, name, region[0].steps_to(x), first..first + piece.len())?;
+                for (n, value) in values.into_iter().enumerate() {
+                    let (z, y) = (piece.start - planes.start + n % piece.len(), n / piece.len());
+                    let y = region[1].position((region[1].first + y) % region[1].of).expect("of the region");
+                    all[(z * ny + y) * nx + x] = unit * value;
+                }
             }
         }
         Ok(all)

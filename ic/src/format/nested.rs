@@ -3,9 +3,9 @@
 use super::reader::Contents;
 use super::request::{LoadFormat, LoadIc};
 use crate::particle_set::ParticleSet;
+use crate::span::Span;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::UniformMesh;
-use crate::zoom::is_within;
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use std::ops::Range;
@@ -28,8 +28,8 @@ pub(super) struct Mesh {
     pub dx: f64,
     /// Lower corner, in the file's unit of lengths.
     pub corner: [f64; 3],
-    /// First cell and number of cells along x, y, z that the next finer mesh covers.
-    covered: [(usize, usize); 3],
+    /// Cells along x, y, z that the next finer mesh covers.
+    covered: [Span; 3],
 }
 
 /// Meshes, the coarsest first.
@@ -63,11 +63,11 @@ pub(super) fn check_count(meshes: usize) -> Result<(), String> {
 
 impl Mesh {
     fn is_covered(&self, axis: usize, i: usize) -> bool {
-        is_within(self.covered[axis], self.cells[axis], i)
+        self.covered[axis].holds(i)
     }
 
     fn particles(&self) -> usize {
-        self.cells.iter().product::<usize>() - self.covered.iter().map(|(_, count)| count).product::<usize>()
+        self.cells.iter().product::<usize>() - self.covered.iter().map(|span| span.count).product::<usize>()
     }
 }
 
@@ -84,7 +84,7 @@ impl Meshes {
     pub(super) fn push(&mut self, cells: [usize; 3], dx: f64, corner: [f64; 3]) -> Result<(), String> {
         // a mesh of the whole box has no border
         let (is_periodic, unit) = (self.meshes.len() == 1, self.unit);
-        let mesh = Mesh { cells, dx, corner, covered: [(0, 0); 3] };
+        let mesh = Mesh { cells, dx, corner, covered: [Span::default(); 3] };
         if let Some(coarser) = self.meshes.last_mut() {
             coarser.covered = covered(coarser, &mesh, is_periodic, unit)?;
         }
@@ -124,6 +124,20 @@ impl Meshes {
         Contents { format, gas, particles, off_lattice: dark_matter }
     }
 
+    /// The cells of each mesh but the first, of those that the box has at its resolution.
+    pub(super) fn regions(&self) -> Vec<[Span; 3]> {
+        let mut outer = self.base().cells.map(|n| Span { first: 0, count: n, of: n });
+        let finer = self.meshes.iter().take(self.meshes.len() - 1).map(|mesh| {
+            outer = [0, 1, 2].map(|axis| {
+                let (outer, covered) = (outer[axis], mesh.covered[axis]);
+                let first = (outer.first + covered.first) % outer.of;
+                Span { first, count: covered.count, of: outer.of }.children()
+            });
+            outer
+        });
+        finer.collect()
+    }
+
     pub(super) fn particles(&self) -> usize {
         self.meshes.iter().map(Mesh::particles).sum()
     }
@@ -152,7 +166,8 @@ impl Meshes {
                         && mesh.is_covered(fast, m % width))
                 };
                 let (first, all) = (end, width * mesh.cells[middle]);
-                end += all - if mesh.is_covered(slow, k) { mesh.covered[fast].1 * mesh.covered[middle].1 } else { 0 };
+                end += all
+                    - if mesh.is_covered(slow, k) { mesh.covered[fast].count * mesh.covered[middle].count } else { 0 };
                 if rows.end.min(end) <= rows.start.max(first) {
                     continue;
                 }
@@ -175,18 +190,18 @@ impl Meshes {
     }
 }
 
-/// First cell and number of cells along x, y, z of a mesh that the next finer one covers.
+/// Cells along x, y, z of a mesh that the next finer one covers.
 ///
 /// # Errors
 /// The reason why it covers no whole cells.
-fn covered(coarse: &Mesh, fine: &Mesh, is_periodic: bool, unit: &str) -> Result<[(usize, usize); 3], String> {
+fn covered(coarse: &Mesh, fine: &Mesh, is_periodic: bool, unit: &str) -> Result<[Span; 3], String> {
     if (2.0 * fine.dx / coarse.dx - 1.0).abs() > SAME {
         return Err(format!(
             "cells are {} {unit} wide, expected half of the {} of the next coarser mesh",
             fine.dx, coarse.dx
         ));
     }
-    let mut all = [(0, 0); 3];
+    let mut all = [Span::default(); 3];
     for (axis, covered) in all.iter_mut().enumerate() {
         let (n, count) = (coarse.cells[axis] as f64, fine.cells[axis] / 2);
         let first = (fine.corner[axis] - coarse.corner[axis]) / coarse.dx;
@@ -206,7 +221,7 @@ fn covered(coarse: &Mesh, fine: &Mesh, is_periodic: bool, unit: &str) -> Result<
                 first + count as f64
             ));
         }
-        *covered = (first.rem_euclid(n) as usize, count);
+        *covered = Span { first: first.rem_euclid(n) as usize, count, of: coarse.cells[axis] };
     }
     Ok(all)
 }

@@ -87,8 +87,15 @@ pub fn read(
         }
     }
     let [density, x, y, z, energy] = fields;
-    let mut mesh =
-        UniformMesh { cells, planes, density, momentum: [x, y, z], internal_energy: energy, dark_matter: None };
+    let mut mesh = UniformMesh {
+        cells,
+        planes,
+        density,
+        momentum: [x, y, z],
+        internal_energy: energy,
+        nests: Vec::new(),
+        dark_matter: None,
+    };
     for index in 0..count {
         mesh.internal_energy[index] -= mesh.kinetic_energy(index);
     }
@@ -212,6 +219,7 @@ mod tests {
             density: (0..n).map(|i| f64::from(1u32 << (i % 4))).collect(),
             momentum: [ramp(1.0, 1.0), ramp(-3.0, 2.0), ramp(0.0, -1.0)],
             internal_energy: ramp(8.0, 4.0),
+            nests: Vec::new(),
             dark_matter: None,
         }
     }

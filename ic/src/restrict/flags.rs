@@ -4,6 +4,7 @@
 
 use super::gas_of;
 use super::layers::Layers;
+use super::lightest::Lightest;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::{DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -21,7 +22,7 @@ use std::ops::Range;
 /// buffer along each axis (paper, section 2.1). Collective; the same on all ranks.
 ///
 /// `mesh` is the complete level `level`, or of ranks that share it the own layers; the buffer reaches across the box's
-/// faces along the axes where it is periodic.
+/// faces along the axes where it is periodic. `lightest`: particles of class 0 where criteria count them.
 ///
 /// # Errors
 /// [`IcError::Sim`] if the level does not fit into memory.
@@ -30,10 +31,11 @@ pub(super) fn wanted_groups(
     mesh: &UniformMesh,
     level: u8,
     periodic: [bool; 3],
+    lightest: Option<&Lightest>,
     context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let around = layers.around(communicator, mesh, level, periodic[2]);
-    let own = flagged(mesh, &around, level, periodic, context);
+    let own = flagged(mesh, &around, level, periodic, lightest, context);
     let own: Vec<u64> = collective_result(communicator, own)?.iter().map(Key::morton).collect();
     let all = communicator.gather_all(bytemuck::cast_slice(&own));
     let places = all.iter().flat_map(|places| bytemuck::pod_collect_to_vec::<u8, u64>(places));
@@ -48,6 +50,7 @@ fn flagged(
     around: &[UniformMesh],
     level: u8,
     periodic: [bool; 3],
+    lightest: Option<&Lightest>,
     context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let groups = mesh.cells.map(|n| (n / GROUP) as u32);
@@ -58,12 +61,14 @@ fn flagged(
         Key::sorted(0, &rows.flat_map(|(y, z)| (0..groups[0]).map(move |x| Key::new(0, [x, y, z]))).collect::<Vec<_>>())
     };
     let own = keys_in(&mesh.planes);
-    let (mut keys, mut fluid) = (Vec::new(), gas_of(&own, |_| mesh, &context.eos));
+    let (mut keys, mut fluid) = (Vec::new(), gas_of(&own, |_, cell| (mesh, mesh.index(cell)), &context.eos));
     for layer in around {
         let beside = keys_in(&layer.planes);
-        fluid.extend(gas_of(&beside, |_| layer, &context.eos));
+        fluid.extend(gas_of(&beside, |_, cell| (layer, layer.index(cell)), &context.eos));
         keys.extend(beside);
     }
+    let all: Vec<Key> = own.iter().chain(&keys).copied().collect();
+    let weights = lightest.map(|lightest| lightest.deposit(&all, groups));
     let tree = Octree::share(groups, periodic, vec![own]);
     let own = tree.level(0);
     let slots: Vec<u32> = (0..own.len() as u32).collect();
@@ -79,7 +84,9 @@ fn flagged(
     let matter =
         (!matter.is_empty()).then(|| Buffer::from_host(&device, matter)).transpose().map_err(SimError::from)?;
     let fluid = Buffer::from_host(&device, fluid).map_err(SimError::from)?;
-    let masks = context.masks(&device, &tree, (level.into(), 0), &tables, Some(&fluid), matter.as_ref(), None, 1.0);
+    let weights = weights.map(|weights| Buffer::from_host(&device, weights)).transpose().map_err(SimError::from)?;
+    let masks =
+        context.masks(&device, &tree, (level.into(), 0), &tables, Some(&fluid), matter.as_ref(), weights.as_ref(), 1.0);
     Ok(flagged_children(&tree, 0, &masks).into_iter().map(|key| Key::new(level + 1, key.coordinate)).collect())
 }
 
@@ -102,6 +109,7 @@ mod tests {
             density: vec![1.0; n],
             momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
             internal_energy: vec![1.0; n],
+            nests: Vec::new(),
             dark_matter: None,
         };
         let index = mesh.index(peak);
@@ -128,7 +136,7 @@ mod tests {
             };
             let alone = (&Communicator::alone(), Layers::new(2, 1));
             for periodic in [PERIODIC, CLOSED, [false, true, false]] {
-                let wanted = wanted_groups(alone, &mesh, 1, periodic, &context).unwrap();
+                let wanted = wanted_groups(alone, &mesh, 1, periodic, None, &context).unwrap();
                 let near = |axis: usize, patch: usize, at: usize| {
                     (0..PATCH).any(|c| {
                         let distance = (patch * PATCH + c).abs_diff(at);
@@ -147,7 +155,7 @@ mod tests {
                 }
             }
             // levels beyond the list are not refined
-            prop_assert!(wanted_groups(alone, &mesh, 2, PERIODIC, &context).unwrap().is_empty());
+            prop_assert!(wanted_groups(alone, &mesh, 2, PERIODIC, None, &context).unwrap().is_empty());
         }
     }
 }

@@ -48,6 +48,17 @@ impl Layers {
         if layer < before { layer / (each + 1) } else { longer + (layer - before) / each }
     }
 
+    /// Ranks whose layers or the layers beside them may have a cell of the cloud of a particle at z, in 2⁻³² of the box.
+    pub(super) fn ranks_near(self, z: u32) -> Vec<usize> {
+        let layer = (u64::from(z) * self.root as u64 >> 32) as usize;
+        // the cloud reaches into the next layer, which others have beside theirs
+        let around = (0..5).map(|n| (layer + 2 * self.root + n - 2) % self.root);
+        let mut ranks: Vec<usize> = around.map(|layer| self.rank_of_layer(0, layer)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+
     /// The layers of others that lie beside those of a rank.
     fn beside(self, rank: usize, level: u8, periodic: bool) -> Vec<usize> {
         let (own, all) = (self.of(rank, level), self.root << level);
@@ -99,6 +110,7 @@ impl Layers {
                 density: field(0),
                 momentum: [field(1), field(2), field(3)],
                 internal_energy: field(4),
+                nests: Vec::new(),
                 dark_matter: None,
             }
         };

@@ -10,12 +10,13 @@
 mod audit;
 mod flags;
 mod layers;
+mod lightest;
 
 pub use audit::{Audit, LevelAudit, Totals};
 
 use crate::error::IcError;
 use crate::format::Part;
-use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use crate::uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
 use comove_sim::Clock;
 use comove_sim::kernels::Eos;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, GROUP_VALUES, cell};
@@ -24,6 +25,7 @@ use comove_sim::parallel::Communicator;
 use comove_sim::refinement::RefinementContext;
 use comove_sim::{Cosmology, HostParticles, HostState, Key, Octree, RunParameters};
 use layers::Layers;
+use lightest::Lightest;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -95,7 +97,7 @@ pub fn restrict(
     let dark_matter = particles.as_ref().map(|particles| particles.header_of_all(communicator));
     let periodic = parameters.boundary.periodic();
     // those of a rank among others may be in groups of any: a run brings them to their owners
-    let placed = |tree: &Octree| match ranks {
+    let placed = |particles: Option<HostParticles>, tree: &Octree| match ranks {
         1 => particles.map(|particles| particles.in_file_order(tree)),
         _ => particles,
     };
@@ -103,11 +105,12 @@ pub fn restrict(
         // the run refines the root where its particles ask for it
         let tree = Octree::new(root, periodic);
         let own = Octree::share(root, periodic, vec![layers.share(rank, tree.level(0))]);
-        let state = HostState { particles: placed(&own), ..HostState::without_fields(own) };
+        let state = HostState { particles: placed(particles, &own), ..HostState::without_fields(own) };
         progress("restriction", 1.0);
         return Ok((state, Audit::without_gas(mesh.cells, &tree, level)));
     }
     progress("averaging", 0.0);
+    let nests = averaged_nests(&mut mesh);
     let before = Totals::of_mesh(communicator, &mesh);
     let momentum_scale = audit::momentum_scale(communicator, &mesh);
     let (mesh_cells, mut levels) = (mesh.cells, vec![mesh]);
@@ -127,12 +130,13 @@ pub fn restrict(
     let gas_share = if dark_matter.is_some() { before.mass } else { 1.0 };
     let mean_density = before.mass / gas_share;
     let context = RefinementContext { parameters, clock, mean_density, gas_share, dark_matter, root_cell_width, eos };
-    let kept = kept_groups((communicator, layers), &levels, root, &context)?;
+    let gas = Levels { levels, nests };
+    let kept = kept_groups((communicator, layers), &gas, root, particles.as_ref(), &context)?;
     let tree = Octree::with_groups(root, periodic, kept);
     progress("octree", 0.5);
     let own = (0..tree.level_count()).map(|level| layers.share(rank, tree.level(level))).collect();
-    let mut state = fill(Octree::share(root, periodic, own), &levels, &eos);
-    state.particles = placed(&state.tree);
+    let mut state = fill(Octree::share(root, periodic, own), &gas, &eos);
+    state.particles = placed(particles, &state.tree);
     progress("audit", 0.8);
     let after = Totals::of_state(communicator, &tree, layers, &state, &eos);
     let audit = Audit {
@@ -142,7 +146,7 @@ pub fn restrict(
         before,
         after,
         momentum_scale,
-        levels: audit::levels(&tree, level),
+        levels: audit::levels(&tree, level + gas.nests.len() as u8),
     };
     progress("restriction", 1.0);
     Ok((state, audit))
@@ -221,6 +225,7 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
     };
     UniformMesh {
         cells,
+        nests: Vec::new(),
         dark_matter: None,
         planes: planes.clone(),
         density: mean(&fine.density),
@@ -229,39 +234,117 @@ fn coarsen(fine: &UniformMesh) -> UniformMesh {
     }
 }
 
-/// The refined groups that stay: flagged, under finer ones, or asked for by nesting.
+/// Gas by levels of the octree.
+struct Levels {
+    /// Complete ones, the root first.
+    levels: Vec<UniformMesh>,
+    /// Parts of the next finer ones.
+    nests: Vec<NestedGas>,
+}
+
+impl Levels {
+    /// The mesh and the offset that have the gas of a cell: that of a coarser level where a part lacks it.
+    fn find(&self, level: u8, mut cell: [usize; 3]) -> (&UniformMesh, usize) {
+        let finest = self.levels.len() - 1;
+        for nest in self.nests[..usize::from(level).saturating_sub(finest)].iter().rev() {
+            if let Some(index) = nest.index(cell) {
+                return (&nest.gas, index);
+            }
+            cell = cell.map(|c| c / 2);
+        }
+        let mesh = &self.levels[usize::from(level).min(finest)];
+        (mesh, mesh.index(cell))
+    }
+
+    /// Groups of a part of a level.
+    fn groups(nest: &NestedGas, level: u8) -> Vec<Key> {
+        let along = nest.region.map(|span| {
+            let span = span.in_blocks(GROUP);
+            (0..span.count / GROUP).map(move |n| (span.cell(n * GROUP) / GROUP) as u32)
+        });
+        let [x, y, z] = along;
+        let planes = z.flat_map(|z| y.clone().map(move |y| (y, z)));
+        Key::sorted(
+            level,
+            &planes.flat_map(|(y, z)| x.clone().map(move |x| Key::new(level, [x, y, z]))).collect::<Vec<_>>(),
+        )
+    }
+}
+
+/// Takes the nested gas of a mesh, and gives the cells below it its averages, from fine to coarse.
+fn averaged_nests(mesh: &mut UniformMesh) -> Vec<NestedGas> {
+    let mut nests = std::mem::take(&mut mesh.nests);
+    for n in (0..nests.len()).rev() {
+        let (coarser, finer) = nests.split_at_mut(n);
+        let average = coarsen(&finer[0].gas);
+        for index in 0..average.cell_count() {
+            // parts begin at even cells
+            let [i, j, k] = average.cell(index).map(|c| 2 * c);
+            let fine = &finer[0];
+            let cell = fine.cell(fine.gas.index([i, j, k])).map(|c| c / 2);
+            let (target, at) = match coarser.last_mut() {
+                Some(nest) => {
+                    let at = nest.index(cell).expect("a part lies inside the coarser one");
+                    (&mut nest.gas, at)
+                }
+                None => {
+                    let at = mesh.index(cell);
+                    (&mut *mesh, at)
+                }
+            };
+            target.density[at] = average.density[index];
+            (0..3).for_each(|axis| target.momentum[axis][at] = average.momentum[axis][index]);
+            target.internal_energy[at] = average.internal_energy[index];
+        }
+    }
+    nests
+}
+
+/// The refined groups that stay: flagged, with gas of finer meshes, under finer ones, or asked for by nesting.
 fn kept_groups(
     (communicator, layers): (&Communicator, Layers),
-    levels: &[UniformMesh],
+    gas: &Levels,
     root: [u32; 3],
+    particles: Option<&HostParticles>,
     context: &RefinementContext<'_, f64>,
-) -> Result<impl Iterator<Item = Key>, IcError> {
+) -> Result<impl Iterator<Item = Key> + use<>, IcError> {
     let periodic = context.parameters.boundary.periodic();
+    let lightest = Lightest::gather(communicator, layers, particles, context);
     let mut wanted = vec![Vec::new()];
-    for (level, mesh) in levels[..levels.len() - 1].iter().enumerate() {
-        wanted.push(flags::wanted_groups((communicator, layers), mesh, level as u8, periodic, context)?);
+    for (level, mesh) in gas.levels[..gas.levels.len() - 1].iter().enumerate() {
+        let ranks = (communicator, layers);
+        wanted.push(flags::wanted_groups(ranks, mesh, level as u8, periodic, lightest.as_ref(), context)?);
+    }
+    for (nest, level) in gas.nests.iter().zip(gas.levels.len()..) {
+        if level <= usize::from(context.parameters.max_level) {
+            wanted.push(Levels::groups(nest, level as u8));
+        }
     }
     Ok(nest(root, periodic, wanted).into_iter().skip(1).flatten())
 }
 
-/// All groups of the tree with the data of their level.
-fn fill(tree: Octree, levels: &[UniformMesh], eos: &Eos<f64>) -> HostState {
+/// All groups of the tree with the gas of their level.
+fn fill(tree: Octree, gas: &Levels, eos: &Eos<f64>) -> HostState {
     let keys: Vec<Key> = tree.keys().collect();
-    let fluid = gas_of(&keys, |key| &levels[usize::from(key.level)], eos);
+    let fluid = gas_of(&keys, |key, cell| gas.find(key.level, cell), eos);
     HostState { fluid, ..HostState::without_fields(tree) }
 }
 
-/// The gas of groups, `[groups, 6, 16, 16, 16]`, from the meshes that they lie on; energy and entropy scalar rebuilt from
-/// the internal energy.
-fn gas_of<'m>(keys: &[Key], mesh: impl Fn(Key) -> &'m UniformMesh + Sync, eos: &Eos<f64>) -> Vec<f64> {
+/// The gas of groups, `[groups, 6, 16, 16, 16]`; energy and entropy scalar rebuilt from the internal energy.
+///
+/// * `find`: the mesh and the offset that have the gas of a cell of a group's level
+fn gas_of<'m>(
+    keys: &[Key],
+    find: impl Fn(Key, [usize; 3]) -> (&'m UniformMesh, usize) + Sync,
+    eos: &Eos<f64>,
+) -> Vec<f64> {
     let mut fluid = vec![0.0; keys.len() * GROUP_VALUES];
     fluid.par_chunks_mut(GROUP_VALUES).zip(keys).for_each(|(group, &key)| {
-        let mesh = mesh(key);
         let [x0, y0, z0] = key.coordinate.map(|c| c as usize * GROUP);
         for k in 0..GROUP {
             for j in 0..GROUP {
                 for i in 0..GROUP {
-                    let index = mesh.index([x0 + i, y0 + j, z0 + k]);
+                    let (mesh, index) = find(key, [x0 + i, y0 + j, z0 + k]);
                     let (density, internal) = (mesh.density[index], mesh.internal_energy[index]);
                     let values = [
                         density,

@@ -17,6 +17,7 @@ fn mesh(cells: [usize; 3]) -> UniformMesh {
         density: vec![0.0; n],
         momentum: [vec![0.0; n], vec![0.0; n], vec![0.0; n]],
         internal_energy: vec![0.0; n],
+        nests: Vec::new(),
         dark_matter: None,
     };
     let mut seed = 1u64;
@@ -155,6 +156,7 @@ fn slab(mesh: &UniformMesh, planes: Range<usize>) -> UniformMesh {
         density: part(&mesh.density),
         momentum: [0, 1, 2].map(|axis| part(&mesh.momentum[axis])),
         internal_energy: part(&mesh.internal_energy),
+        nests: Vec::new(),
         dark_matter: None,
     }
 }

@@ -6,14 +6,14 @@ use common::load;
 use comove_ic::format::um_ic::Order;
 use comove_ic::format::{comove_ic as own_format, um_ic};
 use comove_ic::{
-    Audit, GaussianIc, IcError, LoadFormat, LoadIc, PowerSource, SpeciesTransfer, UniformMesh, restrict, silent,
+    Audit, GaussianIc, IcError, LoadFormat, LoadIc, NestedGas, PowerSource, SpeciesTransfer, UniformMesh, Zoom,
+    restrict, silent,
 };
 use comove_sim::Clock;
 use comove_sim::kernels::Device;
+use comove_sim::kernels::layout::GROUP_CELLS;
 use comove_sim::parallel::{Communicator, Ranks, on_ranks};
-use comove_sim::{
-    Coordinates, Cosmology, Criterion, DarkMatterHeader, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader,
-};
+use comove_sim::{Coordinates, Cosmology, Criterion, Precision, RunParameters, Simulation, Snapshot, SnapshotHeader};
 use std::path::{Path, PathBuf};
 
 const RANKS: [usize; 4] = [1, 2, 3, 5];
@@ -104,6 +104,41 @@ fn dark_matter_does_not_depend_on_ranks() {
     }
 }
 
+/// Both species of a zoom: gas has the modes of each lattice where the lattice has particles and is averaged to the coarser levels,
+/// and the run keeps the levels that it starts with.
+#[test]
+fn gas_of_a_zoom_is_at_the_level_of_its_particles() {
+    let zoom = Zoom { center: [24.0, 1.0, 24.0], extent: [6.0; 3], levels: 1, padding: 2 };
+    let ic = GaussianIc { dark_matter: true, cells: [32, 32, 64], zoom: Some(zoom), f_nl: 0.0, ..gaussian() };
+    let whole = ic.generate(&Communicator::alone(), &silent).unwrap();
+    let everywhere = |cells: [usize; 3]| {
+        let ic = GaussianIc { cells, zoom: None, ..ic.clone() };
+        ic.generate(&Communicator::alone(), &silent).unwrap()
+    };
+    let [coarse, fine] = [ic.cells, [64, 64, 128]].map(everywhere);
+    assert!(fields(&coarse)[..5] == fields(&whole));
+    let NestedGas { region, gas } = &whole.nests[0];
+    for index in [0, 1, gas.cell_count() / 2 + 5, gas.cell_count() - 1] {
+        let at = gas.cell(index);
+        let cell = fine.index([0, 1, 2].map(|axis| region[axis].cell(at[axis])));
+        assert!(fine.fields().iter().zip(gas.fields()).all(|(fine, part)| fine[cell] == part[index]), "{at:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let make = |communicator: Communicator| {
+        let own = load(ic.clone(), &folder.path().join(format!("{}.h5", communicator.size())), LoadFormat::ComoveIc);
+        let mesh = ic.generate(&communicator, &silent).unwrap();
+        own_format::write(&own.path, &communicator, &mesh, &own.header()).unwrap();
+        run(communicator, &own.path, Precision::Single, &ic)
+    };
+    let alone = make(Communicator::alone());
+    assert!(alone.1.worst_change() < 1e-13, "{:?}", alone.1);
+    for ranks in [2, 3] {
+        assert!(on_ranks(ranks, make).iter().all(|end| *end == alone), "{ranks} ranks");
+        let [one, many] = [1, ranks].map(|n| std::fs::read(folder.path().join(format!("{n}.h5"))).unwrap());
+        assert!(one == many, "the file of {ranks} ranks");
+    }
+}
+
 /// A file that is cut short, or that one rank alone finds missing, is refused by all.
 #[test]
 fn bad_files_are_refused_by_all() {
@@ -126,37 +161,43 @@ fn bad_files_are_refused_by_all() {
 
 /// The state after a few steps of a run that these ranks start from their parts of a mesh, and the audit of these.
 fn run(communicator: Communicator, path: &Path, precision: Precision, ic: &GaussianIc) -> (String, Audit) {
-    let planes = restrict::planes(ic.cells, 1, communicator.rank(), communicator.size()).unwrap();
+    // root 32 along the first axis
+    let (cells, level) = (ic.cells, if ic.zoom.is_some() { 0 } else { 1 });
+    let part = restrict::part(cells, level, communicator.rank(), communicator.size()).unwrap();
     let header = load(ic.clone(), path, LoadFormat::ComoveIc).header();
-    let mesh = own_format::read(path, ic.cells, planes, &header).unwrap();
+    let mesh = own_format::read(path, cells, part, &header).unwrap();
     let parameters = RunParameters {
         max_level: 2,
-        refine: vec![match ic.dark_matter {
-            true => Criterion::OverdensityAbove { thresholds: vec![1.3, 1.5] },
-            false => Criterion::DensityAbove { thresholds: vec![1.3, 1.5] },
+        refine: vec![match (ic.zoom, ic.dark_matter) {
+            (Some(_), _) => Criterion::ParticlesAbove { thresholds: vec![1.0, 1.5] },
+            (None, true) => Criterion::OverdensityAbove { thresholds: vec![1.3, 1.5] },
+            (None, false) => Criterion::DensityAbove { thresholds: vec![1.3, 1.5] },
         }],
         coordinates: Coordinates::Comoving,
         precision,
         ..RunParameters::default()
     };
     let clock = Clock::new(0.02, 0.0, Some(ic.cosmology));
-    let (state, audit) = restrict(&communicator, mesh, 1, ic.box_mpc_h, &clock, &parameters, &silent).unwrap();
+    let (state, audit) = restrict(&communicator, mesh, level, ic.box_mpc_h, &clock, &parameters, &silent).unwrap();
     let header = SnapshotHeader {
         a: 0.02,
         box_length: ic.box_mpc_h,
         cosmology: Some(ic.cosmology),
         gamma: parameters.gamma,
         precision,
-        dark_matter: state.particles.as_ref().map(|own| DarkMatterHeader {
-            particles: ic.cells.iter().map(|&n| n as u64).product(),
-            particle_mass: own.particle_mass,
-            heavier: Default::default(),
-        }),
+        dark_matter: state.particles.as_ref().map(|own| own.header_of_all(&communicator)),
         ..SnapshotHeader::initial(Coordinates::Comoving)
     };
     let snapshot = Snapshot { header, state };
+    let is_alone = communicator.size() == 1;
     let ranks = Ranks::of(communicator);
     let mut simulation = Simulation::start_on(Device::cpu(1).unwrap(), ranks, &snapshot, parameters).unwrap();
+    if ic.zoom.is_some() && is_alone {
+        let kept = &audit.levels[1];
+        assert!(kept.cells_kept > 0 && kept.cells_removed > 0, "{kept:?}");
+        let groups = simulation.groups()[1] as u64;
+        assert!(groups * GROUP_CELLS as u64 == kept.cells_kept, "{groups} groups, {kept:?}");
+    }
     (0..2).for_each(|_| _ = simulation.step().unwrap());
     assert_eq!(simulation.groups().len(), 3, "the test needs levels that ranks share");
     (simulation.state_hash(), audit)

@@ -65,13 +65,14 @@ const ZOOM_BYTES_PER_CELL: f64 = 55.0;
 /// program itself included: 201 in all.
 const ZOOM_THIRD_ORDER: f64 = 150.0;
 
+/// Bytes that the gas of a zoom takes for each cell of its finest mesh: a field before it is cut to the region.
+const ZOOM_GAS: f64 = 10.0;
+
 /// Bytes that making a zoom takes, of all processes together.
-///
-/// * `finest`: cells of its finest mesh
-/// * `lpt_order`: order of perturbation theory
-pub(crate) fn zoom_bytes(finest: [usize; 3], particles: u64, lpt_order: u8) -> f64 {
-    let third = if lpt_order == 3 { ZOOM_THIRD_ORDER } else { 0.0 };
-    (ZOOM_BYTES_PER_CELL + third) * volume(finest) + SET_MEMORY * particles as f64
+pub(crate) fn zoom_bytes(ic: &GaussianIc, zoom: &Zoom) -> f64 {
+    let of = |there: bool, bytes: f64| if there { bytes } else { 0.0 };
+    let per_cell = ZOOM_BYTES_PER_CELL + of(ic.lpt_order == 3, ZOOM_THIRD_ORDER) + of(ic.gas, ZOOM_GAS);
+    per_cell * volume(zoom.finest(ic.cells)) + SET_MEMORY * zoom.particles(ic.cells, ic.box_mpc_h) as f64
 }
 
 /// Columns of a table of findings.
@@ -91,10 +92,11 @@ pub(crate) fn volume(cells: [usize; 3]) -> f64 {
 impl InitialCondition {
     /// What a run on a root of `root` cells has to know.
     pub(crate) fn facts(&self, root: [usize; 3]) -> Result<InitialFacts, String> {
-        let (cosmology, box_mpc_h, cells, z, mean_molecular_weight, gamma) = match self {
-            Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
-            Self::Load(ic, _) => (ic.cosmology, ic.box_mpc_h, ic.cells, ic.z, ic.mean_molecular_weight, ic.gamma),
+        let (cosmology, box_mpc_h, z, mean_molecular_weight, gamma) = match self {
+            Self::Gaussian(ic) => (ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
+            Self::Load(ic, _) => (ic.cosmology, ic.box_mpc_h, ic.z, ic.mean_molecular_weight, ic.gamma),
         };
+        let cells = self.mesh_cells();
         if root.iter().any(|n| *n == 0 || n % 16 != 0) {
             return Err(format!("root = {root:?}: every axis needs a multiple of 16 cells"));
         }
@@ -103,7 +105,7 @@ impl InitialCondition {
         })?;
         let particles = match self {
             Self::Load(_, Some(contents)) => contents.particles,
-            Self::Gaussian(GaussianIc { zoom: Some(zoom), .. }) => zoom.particles(cells, box_mpc_h),
+            Self::Gaussian(ic @ GaussianIc { zoom: Some(zoom), .. }) => zoom.particles(ic.cells, box_mpc_h),
             _ if self.has_particles() => cells.iter().map(|&n| n as u64).product(),
             _ => 0,
         };
@@ -122,6 +124,14 @@ impl InitialCondition {
             particles,
             species_known,
         })
+    }
+
+    /// Cells of the mesh along x, y, z.
+    pub(crate) fn mesh_cells(&self) -> [usize; 3] {
+        match self {
+            Self::Gaussian(ic) => ic.cells,
+            Self::Load(ic, _) => ic.cells,
+        }
     }
 
     /// Whether there is gas, as far as that is known.
@@ -222,12 +232,18 @@ impl Stage for InitialCondition {
     }
 
     fn mesh_bytes(&self) -> f64 {
-        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
+        let cells = volume(self.mesh_cells());
         let of = |there: bool, bytes: f64| if there { bytes } else { 0.0 };
-        let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * volume(*cells);
+        let nested = match self {
+            Self::Gaussian(GaussianIc { gas: true, zoom: Some(zoom), cells, box_mpc_h, .. }) => {
+                zoom.gas_cells(*cells, *box_mpc_h) as f64
+            }
+            _ => 0.0,
+        };
+        let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * (cells + nested);
         match self.off_lattice() {
             Some(particles) => gas + SET_BYTES * particles as f64,
-            None => gas + of(self.has_particles(), PARTICLE_BYTES) * volume(*cells),
+            None => gas + of(self.has_particles(), PARTICLE_BYTES) * cells,
         }
     }
 
@@ -280,13 +296,12 @@ impl Stage for InitialCondition {
     }
 
     fn memory(&self, _device: &Device, _begun: Option<&SavedState>) -> Memory {
-        let (Self::Gaussian(GaussianIc { cells, .. }) | Self::Load(LoadIc { cells, .. }, _)) = self;
-        if let Self::Gaussian(GaussianIc { zoom: Some(zoom), lpt_order, .. }) = self {
-            let particles = self.off_lattice().expect("a zoom has particles");
-            return Memory { host: zoom_bytes(zoom.finest(*cells), particles, *lpt_order), device: 0.0 };
+        if let Self::Gaussian(ic @ GaussianIc { zoom: Some(zoom), .. }) = self {
+            return Memory { host: zoom_bytes(ic, zoom), device: 0.0 };
         }
+        let cells = volume(self.mesh_cells());
         if let Some(particles) = self.off_lattice() {
-            let gas = if self.has_gas() { volume(*cells) } else { 0.0 };
+            let gas = if self.has_gas() { cells } else { 0.0 };
             return Memory { host: BYTES_PER_CELL * gas + SET_MEMORY * particles as f64, device: 0.0 };
         }
         let fields = match self {
@@ -300,7 +315,7 @@ impl Stage for InitialCondition {
             Self::Gaussian(GaussianIc { lpt_order: 3, .. }) => fields + THIRD_ORDER_MEMORY,
             _ => fields,
         };
-        Memory { host: fields * volume(*cells), device: 0.0 }
+        Memory { host: fields * cells, device: 0.0 }
     }
 
     fn is_shared(&self) -> bool {
@@ -413,7 +428,7 @@ pub(crate) struct GaussianOptions {
     /// (`_tk.dat` of `output = mTk, vTk`) at that redshift. By default both have that of all matter; `power` and `sigma8` set
     /// all matter as without.
     pub species_transfer: Option<SpeciesTransfer>,
-    /// A region of finer particles, of dark matter alone: `cells` are then those of the coarsest lattice.
+    /// A region of finer particles, and of gas at their resolution: `cells` are then those of the coarsest lattice.
     pub zoom: Option<Zoom>,
     /// Gas temperature in K; by default from decoupling.
     pub temperature_k: Option<f64>,
@@ -456,15 +471,9 @@ fn neutral() -> f64 {
 }
 
 impl GaussianOptions {
-    /// Order of perturbation theory.
-    pub(crate) fn order(&self) -> u8 {
-        self.lpt_order.unwrap_or(DEFAULT_LPT_ORDER)
-    }
-
     /// The initial condition, and its root.
     pub(crate) fn build(self, cosmology: Cosmology) -> (InitialCondition, [usize; 3]) {
         let Extents(root) = self.root.unwrap_or(self.cells);
-        let lpt_order = self.order();
         let ic = GaussianIc {
             cosmology,
             box_mpc_h: self.box_mpc_h,
@@ -476,7 +485,7 @@ impl GaussianOptions {
             fixed_amplitude: self.fixed_amplitude,
             inverted: self.inverted,
             f_nl: self.f_nl,
-            lpt_order,
+            lpt_order: self.lpt_order.unwrap_or(DEFAULT_LPT_ORDER),
             gas: self.gas,
             dark_matter: self.dark_matter,
             species_transfer: self.species_transfer,

@@ -50,13 +50,12 @@ pub(crate) fn mesh(
 /// Examines a stored mesh, each process its part. Collective.
 pub(crate) fn examine(communicator: &Communicator, mesh: &Path, ic: &InitialCondition) -> Result<Examination, IcError> {
     let header = ic.header();
-    let (cosmology, source, cells, temperature_k, format) = match ic {
-        InitialCondition::Gaussian(ic) => {
-            (&ic.cosmology, ic.power.clone(), ic.cells, ic.temperature_k, LoadFormat::ComoveIc)
-        }
+    let cells = ic.mesh_cells();
+    let (cosmology, source, temperature_k, format) = match ic {
+        InitialCondition::Gaussian(ic) => (&ic.cosmology, ic.power.clone(), ic.temperature_k, LoadFormat::ComoveIc),
         InitialCondition::Load(ic, contents) => {
             let format = ic.format.or(contents.map(|contents| contents.format)).unwrap_or(LoadFormat::ComoveIc);
-            (&ic.cosmology, PowerSource::default(), ic.cells, ic.temperature_k, format)
+            (&ic.cosmology, PowerSource::default(), ic.temperature_k, format)
         }
     };
     let part = Part::even(cells, communicator.rank(), communicator.size());

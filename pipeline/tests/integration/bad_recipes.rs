@@ -40,13 +40,13 @@ fn names_that_no_file_has() {
     );
 }
 
-/// Gas has no nested lattices, and what a zoom may be is checked.
+/// Gas alone has no zoom, and the numbers of a zoom are checked.
 #[test]
 fn zooms() {
     check(
         r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 2 } });"#,
         r#"                                                            ^"#,
-        "ic_gaussian: zoom: supports dark matter alone; set gas: false, dark_matter: true",
+        "ic_gaussian: zoom: needs dark matter, whose particles have several masses; set dark_matter: true",
     );
     check(
         r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false, zoom: #{ center: [1, 2, 3], extent: [4, 4, 4], levels: 8 } });"#,

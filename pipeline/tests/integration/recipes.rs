@@ -88,7 +88,7 @@ const ALL: [Shrunk; 15] = [
     },
     Shrunk {
         recipe: "zoom.rhai",
-        parameters: &["cells=16", "box_mpc_h=10", "levels=1", "depth=1", "reach=2", "padding=1", "z_end=4"],
+        parameters: &["cells=16", "box_mpc_h=10", "levels=1", "depth=1", "reach=2", "padding=1", "z_end=4", "gas=true"],
         files: &[
             "measure-target/result.json",
             "evolve/output_z4.h5",

@@ -232,7 +232,7 @@ impl Criterion {
     }
 
     /// Whether it reads the number of particles.
-    pub(crate) fn counts_particles(&self) -> bool {
+    pub fn counts_particles(&self) -> bool {
         matches!(self, Self::ParticlesAbove { .. }) || self.joined().iter().any(Self::counts_particles)
     }
 

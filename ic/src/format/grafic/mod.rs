@@ -1,4 +1,4 @@
-//! Folders of GRAFIC files as RAMSES reads them (Bertschinger 2001, ApJS 137, 1): gas and dark matter on a mesh, or dark matter on
+//! Folders of GRAFIC files as RAMSES reads them (Bertschinger 2001, ApJS 137, 1): gas and dark matter on a mesh, or on
 //! nested ones in folders `level_NNN`.
 //!
 //! | files | values, plane by plane along z |
@@ -15,7 +15,8 @@ use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
-use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use crate::span::Span;
+use crate::uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
 use comove_sim::parallel::{Communicator, collective_result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -231,6 +232,38 @@ impl Level {
     }
 }
 
+impl Level {
+    /// Reads the planes of the gas that `mesh` has.
+    ///
+    /// * `region`: the cells of the file; those of `mesh` ascend, those of the file begin at the first one
+    fn read_gas(
+        &self,
+        ic: &LoadIc,
+        dark_matter: bool,
+        region: [Span; 3],
+        mesh: &mut UniformMesh,
+    ) -> Result<(), IcError> {
+        let [nx, ny, _] = mesh.cells;
+        let all = |file: Planes| {
+            let mut values = Vec::with_capacity(mesh.cell_count());
+            for k in mesh.planes.clone() {
+                let plane = file.read(region[2].steps_to(k))?;
+                let row = |j: usize| nx * region[1].steps_to(j);
+                values.extend(
+                    (0..ny)
+                        .flat_map(|j| (0..nx).map(move |i| (row(j), i)))
+                        .map(|(row, i)| plane[row + region[0].steps_to(i)]),
+                );
+            }
+            Ok::<_, IcError>(values)
+        };
+        let [x, y, z] = self.open(VELB)?.map(all);
+        let contrast = all(self.planes(CONTRAST)?)?;
+        fill_with_gas(mesh, ic, dark_matter, contrast, [x?, y?, z?]);
+        Ok(())
+    }
+}
+
 /// All meshes, the coarsest first.
 struct Meshes {
     levels: Vec<Level>,
@@ -250,11 +283,6 @@ impl Meshes {
             ));
         };
         let [gas, dark_matter] = [VELB[0], VELC[0]].map(|name| base.join(name).is_file());
-        if folders.len() > 1 && (gas || !dark_matter) {
-            let reason = "gas on nested meshes is not read: remove \"ic_velbx\", \"y\" and \"z\", so that dark matter has all of \
-                          omega_m, or name the folder of one mesh";
-            return Err(content(&base, reason.into()));
-        }
         check_count(folders.len()).map_err(|reason| content(path, reason))?;
         let name = if dark_matter { VELC[0] } else { VELB[0] };
         let (mut levels, mut nested) = (Vec::new(), nested::Meshes::new([0, 1, 2], "Mpc"));
@@ -312,16 +340,14 @@ impl Meshes {
     }
 
     fn read_gas(&self, ic: &LoadIc, mesh: &mut UniformMesh) -> Result<(), IcError> {
-        let all = |file: Planes| {
-            let mut values = Vec::new();
-            for k in mesh.planes.clone() {
-                values.extend(file.read(k)?);
-            }
-            Ok::<_, IcError>(values)
-        };
-        let level = &self.levels[0];
-        let [x, y, z] = level.open(VELB)?.map(all);
-        fill_with_gas(mesh, ic, self.dark_matter, all(level.planes(CONTRAST)?)?, [x?, y?, z?]);
+        let whole = mesh.cells.map(|n| Span { first: 0, count: n, of: n });
+        self.levels[0].read_gas(ic, self.dark_matter, whole, mesh)?;
+        for (n, region) in self.nested.regions().into_iter().enumerate() {
+            let planes = mesh.planes.start << (n + 1)..mesh.planes.end << (n + 1);
+            let mut nest = NestedGas::without_values(region, &planes);
+            self.levels[n + 1].read_gas(ic, self.dark_matter, region, &mut nest.gas)?;
+            mesh.nests.push(nest);
+        }
         Ok(())
     }
 

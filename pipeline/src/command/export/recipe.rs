@@ -57,6 +57,10 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     if let InitialCondition::Load(load, _) = ic {
         remarks.iter().try_for_each(|remark| print(&format!("warning: {}: {remark}", load.path.display())))?;
     }
+    if !mesh.nests.is_empty() {
+        let reason = format!("gas on nested meshes: --for {} writes one mesh; export dark matter alone", name_of(code));
+        return Err(PipelineError::input(&asked.source, reason));
+    }
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let has_gas = mesh.has_gas(&alone);
     let lattice = mesh.dark_matter.clone().filter(|_| code == Code::Ramses);

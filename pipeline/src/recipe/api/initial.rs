@@ -15,9 +15,9 @@ use crate::recipe::reference::Function;
 use crate::recipe::source::Place;
 use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE, shown, zoom_bytes};
 use crate::stage::ic_report::IcReport;
-use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_GAS, NEEDS_NO_ZOOM, all_baryons};
+use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_ZOOM, NEEDS_PARTICLES, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
-use comove_ic::{IcError, LinearPower, LoadFormat, NoiseFile, PowerSource, SpeciesRatios};
+use comove_ic::{GaussianIc, IcError, LinearPower, LoadFormat, NoiseFile, PowerSource, SpeciesRatios};
 use comove_kernels::memory;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
@@ -76,8 +76,8 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let path = source.file_mut();
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
-            if options.zoom.is_some() && (options.gas || !options.dark_matter) {
-                return Err(Refusal::error("ic_gaussian", format!("zoom: {NEEDS_NO_GAS}"), Some("zoom")));
+            if options.zoom.is_some() && !options.dark_matter {
+                return Err(Refusal::error("ic_gaussian", format!("zoom: {NEEDS_PARTICLES}"), Some("zoom")));
             }
             if let Some(zoom) = options.zoom {
                 zoom.check(options.cells.0, options.box_mpc_h).map_err(|error| out_of_range("ic_gaussian", &error))?;
@@ -92,14 +92,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             {
                 shared.warn("ic_gaussian", place, warning);
             }
-            let zoom = options.zoom.map(|zoom| zoom.finest(options.cells.0));
-            let order = options.order();
             let (ic, root) = options.build(cosmology);
-            let made = handle("ic_gaussian", ic, root)?;
-            if let (Some(finest), Initial::Mesh { facts, .. }) = (zoom, &made) {
-                warn_of_memory(&shared, place, zoom_bytes(finest, facts.particles, order), finest);
+            if let InitialCondition::Gaussian(ic @ GaussianIc { zoom: Some(zoom), .. }) = &ic {
+                warn_of_memory(&shared, place, zoom_bytes(ic, zoom), zoom.finest(ic.cells));
             }
-            Ok(made)
+            handle("ic_gaussian", ic, root)
         })
     };
     engine.register_fn("ic_gaussian", gaussian);
