@@ -175,6 +175,10 @@ pub enum Code {
     Gamer,
     /// RAMSES: a folder of GRAFIC files, ramses.nml
     Ramses,
+    /// Enzo: an HDF5 file for each field, enzo.par
+    Enzo,
+    /// Nyx, dark matter alone: ics.nyx, inputs
+    Nyx,
 }
 
 /// Explanation of exports.

@@ -289,6 +289,64 @@ def test_ramses_deck(both):
         assert np.allclose(loaded["velocity_y"][:].reshape(32, 32, 32), made["velocity_y"][:], rtol=1e-6, atol=1e-8)
 
 
+ENZO_KEYS = """ProblemType TopGridRank TopGridDimensions SelfGravity LeftFaceBoundaryCondition CosmologySimulationOmegaBaryonNow
+CosmologySimulationOmegaCDMNow CosmologySimulationDensityName CosmologySimulationParticleVelocity1Name ComovingCoordinates
+CosmologyHubbleConstantNow CosmologyComovingBoxSize CosmologyOmegaMatterNow CosmologyOmegaLambdaNow CosmologyInitialRedshift
+CosmologyFinalRedshift CellFlaggingMethod MinimumOverDensityForRefinement MaximumRefinementLevel""".split()
+
+
+def assigned(text, comment):
+    """Keys and values of `key = value` lines."""
+    lines = [line.split(comment)[0] for line in text.splitlines()]
+    return {key.strip(): value.strip() for key, value in (line.split("=") for line in lines if "=" in line)}
+
+
+def test_enzo_deck(both):
+    folder = exported(both, "enzo")
+    found = assigned((folder / "enzo.par").read_text(), "//")
+    assert not [key for key in ENZO_KEYS if key not in found]
+    assert (found["CellFlaggingMethod"], found["MinimumOverDensityForRefinement"]) == ("2 4", "6 8")
+    assert float(found["CosmologyOutputRedshift[0]"]) == pytest.approx(Z)
+    total = float(found["CosmologySimulationOmegaCDMNow"]) + float(found["CosmologySimulationOmegaBaryonNow"])
+    assert total == pytest.approx(float(found["CosmologyOmegaMatterNow"]))
+    temperature = float(found["CosmologySimulationInitialTemperature"])
+    load = f'ic_load(C, "{folder}", #{{ box_mpc_h: 20, cells: 32, z: 49, temperature_k: {temperature} }})'
+    lines = (both[0] / "export.rhai").read_text().splitlines()
+    (both[0] / "enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("enzo", [ic_report(IC)])']))
+    comove(both[0], "run", "enzo.rhai")
+    made, loaded = [next(both[0].glob(f"{name}/ic_*/initial_condition.h5")) for name in ["export", "enzo"]]
+    with h5py.File(made) as made, h5py.File(loaded) as loaded:
+        for name in ["density", "momentum_x", "momentum_z", "internal_energy"]:
+            assert np.allclose(loaded[name][:], made[name][:], rtol=1e-9, atol=1e-12)
+        cells = (np.arange(32) * BOX / 32)[:, None, None]
+        expected = (made["displacement_z"][:] + cells) % BOX
+        assert np.allclose(loaded["position_z"][:].reshape(32, 32, 32), expected, rtol=0, atol=1e-7)
+        assert np.allclose(loaded["velocity_y"][:].reshape(32, 32, 32), made["velocity_y"][:], rtol=1e-6, atol=1e-8)
+
+
+NYX_KEYS = """amr.n_cell amr.max_level geometry.prob_lo geometry.prob_hi geometry.is_periodic nyx.initial_z nyx.final_z nyx.comoving_OmM
+nyx.comoving_h nyx.particle_init_type nyx.binary_particle_file nyx.do_grav nyx.do_hydro""".split()
+
+
+def test_nyx_deck(tmp_path):
+    recipe(tmp_path, 16, False)
+    comove(tmp_path, "export", "export.rhai", "nyx", "--for", "nyx")
+    found = keys((tmp_path / "nyx/inputs").read_text(), "#")
+    assert not [key for key in NYX_KEYS if key not in found]
+    head = np.fromfile(tmp_path / "nyx/ics.nyx", "i8", 1)[0], *np.fromfile(tmp_path / "nyx/ics.nyx", "i4", 2, offset=8)
+    assert head == (16**3, 3, 4)
+    x, _, z, mass, *_, vz = np.fromfile(tmp_path / "nyx/ics.nyx", "f4", offset=16).reshape(-1, 7).astype("f8").T
+    side = BOX / H
+    assert 0 <= min(x.min(), z.min()) and max(x.max(), z.max()) <= side
+    assert mass.sum() / side**3 == pytest.approx(OMEGA_M * CRITICAL * H**2, rel=1e-5)
+    # the growing mode in km/s: ψ a H f, where ψ = x − q on a lattice
+    comove(tmp_path, "run", "export.rhai", "--only", "initial_condition")
+    with h5py.File(next(tmp_path.glob("export/ic_*/initial_condition.h5"))) as made:
+        assert np.allclose(vz, made["velocity_z"][:].ravel() * 100 * (1 + Z_START), rtol=1e-5, atol=1e-4)
+    recipe(tmp_path, 32, True)
+    assert "gas; --for nyx writes dark matter alone" in comove(tmp_path, "export", "export.rhai", "no", "--for", "nyx", code=2)
+
+
 @pytest.mark.parametrize("code", ["gadget", "swift"])
 def test_an_exported_initial_condition_runs_alike(tmp_path, code):
     """The run from an export has the bits of the run from the recipe."""
@@ -314,7 +372,7 @@ def test_mistakes_name_the_remedy(both):
     assert "there.hdf5: exists; give another name, or --overwrite" in said
     assert (folder / "there.hdf5").read_text() == "mine"
     assert "npy" in comove(folder, "export", snapshot, "--format", "hdf4", code=2)
-    assert "gadget, swift, gamer, ramses" in comove(folder, "export", "export.rhai", "--for", "arepo", code=2)
+    assert "gadget, swift, gamer, ramses, enzo, nyx" in comove(folder, "export", "export.rhai", "--for", "arepo", code=2)
     assert "--for" in comove(folder, "export", "export.rhai", "--format", "gadget", code=2)
     assert "--format" in comove(folder, "export", snapshot, "--for", "gadget", code=2)
     said = comove(folder, "export", snapshot, "x.vtkhdf", "--format", "vtkhdf", "--fields", "densty", code=4)

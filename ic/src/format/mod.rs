@@ -1,13 +1,14 @@
-//! Files that hold an initial condition: the table of formats. [`par_ic`], [`npy`] and [`vtkhdf`] are written only.
+//! Files that hold an initial condition: the table of formats. [`par_ic`], [`nyx`], [`npy`] and [`vtkhdf`] are written only.
 
 pub mod comove_ic;
-mod enzo;
+pub mod enzo;
 pub mod gadget;
 mod generic;
 pub mod grafic;
 mod hdf5_input;
 mod nested;
 pub mod npy;
+pub mod nyx;
 pub mod par_ic;
 mod reader;
 mod request;

@@ -12,11 +12,13 @@ use crate::stage::evolve::run::{Evolve, Origin};
 use crate::stage::ic_task;
 use crate::stage::initial::{InitialCondition, InitialFacts};
 use crate::terminal::progress::Progress;
+use comove_ic::format::enzo::write as enzo_files;
 use comove_ic::format::gadget::write::{self as particle_file, Dialect};
 use comove_ic::format::grafic::write as grafic;
 use comove_ic::format::um_ic::Order;
-use comove_ic::format::{FileHeader, par_ic, um_ic};
+use comove_ic::format::{FileHeader, nyx, par_ic, um_ic};
 use comove_ic::particle_rows::{Particles, next_id};
+use comove_ic::temperature::specific_internal_energy;
 use comove_ic::{UniformMesh, restrict};
 use comove_kernels::Device;
 use comove_sim::parallel::Communicator;
@@ -37,9 +39,16 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     if let InitialCondition::Load(load, _) = ic {
         check_apart(&folder, &load.path)?;
     }
-    if code == Code::Ramses && ic.off_lattice().is_some() {
-        let reason = "particles that are on no lattice; --for ramses needs one in each cell of a mesh: use --for gadget, \
-                      swift or gamer";
+    let on_mesh = matches!(code, Code::Ramses | Code::Enzo);
+    if on_mesh && ic.off_lattice().is_some() {
+        let reason = format!(
+            "particles that are on no lattice; --for {} needs one in each cell of a mesh: use --for gadget, swift or gamer",
+            name_of(code)
+        );
+        return Err(PipelineError::input(&asked.source, reason));
+    }
+    if code == Code::Nyx && ic.has_gas() {
+        let reason = "gas; --for nyx writes dark matter alone: use another code, or gas: false";
         return Err(PipelineError::input(&asked.source, reason));
     }
 
@@ -63,7 +72,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     }
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let has_gas = mesh.has_gas(&alone);
-    let lattice = mesh.dark_matter.clone().filter(|_| code == Code::Ramses);
+    let lattice = mesh.dark_matter.clone().filter(|_| on_mesh);
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
     let setup = Setup {
         campaign: &recipe.campaign.name,
@@ -71,6 +80,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
         run,
         has_gas,
         dark_matter: dark_matter.as_ref().map(HostParticles::header),
+        temperature_k: temperature_k(&mesh, facts),
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
     remove_earlier(&folder, deck::files(code))?;
@@ -122,6 +132,15 @@ fn write(
             }
             deck::gamer::write_deck(setup, folder)
         }
+        Code::Enzo => {
+            enzo_files::write(folder, &header, mesh, progress)?;
+            deck::enzo::write_deck(setup, folder)
+        }
+        Code::Nyx => {
+            let particles: Vec<Particles<'_>> = dark().collect();
+            nyx::write(&folder.join(deck::nyx::IC), &header, &particles, progress)?;
+            deck::nyx::write_deck(setup, folder)
+        }
         Code::Ramses => {
             let ics = folder.join(deck::ramses::IC);
             std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
@@ -129,6 +148,17 @@ fn write(
             deck::ramses::write_deck(setup, folder)
         }
     }
+}
+
+/// Mean temperature of the gas by mass in K.
+fn temperature_k(mesh: &UniformMesh, facts: &InitialFacts) -> f64 {
+    if mesh.density.is_empty() {
+        return 0.0;
+    }
+    let sum = |values: &[f64]| values.iter().sum::<f64>();
+    let specific = sum(&mesh.internal_energy) / sum(&mesh.density);
+    let a = 1.0 / (1.0 + facts.z);
+    specific / specific_internal_energy(&facts.cosmology, a, 1.0, facts.mean_molecular_weight, facts.gamma)
 }
 
 /// The position of the run that `--stage` names, or of the only one.

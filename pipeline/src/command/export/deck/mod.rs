@@ -2,8 +2,10 @@
 //!
 //! A code's file is one table of its lines. Options of the run that no line names are listed at its top.
 
+pub(super) mod enzo;
 pub(super) mod gadget;
 pub(super) mod gamer;
+pub(super) mod nyx;
 pub(super) mod ramses;
 pub(super) mod swift;
 
@@ -12,6 +14,7 @@ use crate::cli::Code;
 use crate::error::PipelineError;
 use crate::stage::evolve::run::Evolve;
 use crate::stage::initial::InitialFacts;
+use comove_ic::format::enzo::write as enzo_files;
 use comove_ic::format::grafic::write as grafic;
 use comove_sim::{Cosmology, Criterion, DarkMatterHeader, complete_file};
 use serde_json::{Value, json};
@@ -24,6 +27,8 @@ pub(super) struct Setup<'a> {
     pub run: &'a Evolve,
     pub has_gas: bool,
     pub dark_matter: Option<DarkMatterHeader>,
+    /// Mean temperature of the gas by mass in K; 0 without gas.
+    pub temperature_k: f64,
 }
 
 /// Files of the input of a code, the parameter file first.
@@ -32,6 +37,8 @@ pub(super) fn files(code: Code) -> Box<dyn Iterator<Item = PathBuf>> {
         Code::Gadget => Box::new(gadget::FILES.into_iter().map(PathBuf::from)),
         Code::Swift => Box::new(swift::FILES.into_iter().map(PathBuf::from)),
         Code::Gamer => Box::new(gamer::files().map(PathBuf::from)),
+        Code::Enzo => Box::new([enzo::PARAMETERS].into_iter().chain(enzo_files::names()).map(PathBuf::from)),
+        Code::Nyx => Box::new(nyx::FILES.into_iter().map(PathBuf::from)),
         Code::Ramses => {
             let ics = grafic::names().map(|name| Path::new(ramses::IC).join(name));
             Box::new([PathBuf::from(ramses::PARAMETERS)].into_iter().chain(ics))

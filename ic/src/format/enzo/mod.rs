@@ -9,12 +9,15 @@
 //!
 //! The unit of velocities is 122.475 km/s · L √(Ω_m (1 + z)), L in Mpc/h.
 
+pub mod write;
+
 use super::hdf5_input::{Hdf5Input, Numbers};
 use super::nested::{LARGEST_DISPLACEMENT, LARGEST_VALUE, Meshes, Plane, fill_with_gas};
 use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
+use comove_sim::Cosmology;
 use comove_sim::parallel::{Communicator, collective_result};
 use ndarray::{Ix3, Ix4, s};
 use std::path::{Path, PathBuf};
@@ -25,8 +28,10 @@ pub(super) struct Enzo;
 /// Relative difference at which numbers of 32 bits contradict the recipe.
 const SAME: f64 = 1e-5;
 
-/// Unit of velocities for L √(Ω_m (1 + z)) = 1 Mpc/h, in km/s.
-const VELOCITY_KM_S: f64 = 122.475;
+/// Unit of velocities in km/s.
+fn velocity_unit_km_s(cosmology: &Cosmology, a: f64, box_mpc_h: f64) -> f64 {
+    122.475 * box_mpc_h * (cosmology.omega_m / a).sqrt()
+}
 
 const DISPLACEMENTS: [&str; 3] = ["ParticleDisplacements_x", "ParticleDisplacements_y", "ParticleDisplacements_z"];
 const VELOCITIES: [&str; 3] = ["ParticleVelocities_x", "ParticleVelocities_y", "ParticleVelocities_z"];
@@ -176,7 +181,7 @@ impl Folder {
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
         let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         let (c, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
-        let km_s = VELOCITY_KM_S * ic.box_mpc_h * (c.omega_m / a).sqrt();
+        let km_s = velocity_unit_km_s(c, a, ic.box_mpc_h);
         let three = |names: [&str; 3], k: usize, unit: f64| {
             let [x, y, z] = names.map(|name| self.plane(name, k, unit));
             Ok::<_, IcError>([x?, y?, z?])
