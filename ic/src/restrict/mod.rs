@@ -62,8 +62,10 @@ pub fn part(cells: [usize; 3], level: u8, rank: usize, ranks: usize) -> Result<P
 /// multiple of 16 there. Of the levels 1 … min(`level`, `max_level`) those groups are kept that a criterion asks for
 /// (`refine`, with `flag_buffer` cells around a cell that meets it), those that finer kept groups stand on, and those
 /// that proper nesting asks for ([`nest`]). Everything else is removed, from fine to coarse; a removed patch lives on
-/// as the average in its parent. Patches finer than the mesh are left to the run's first regrid,
-/// and where there is dark matter alone all finer ones than the root's.
+/// as the average in its parent. Of finer levels those groups are kept that nested gas has cells of
+/// ([`UniformMesh::nests`]), with the values of the coarser mesh in their other cells; coarser cells below nested gas get its
+/// averages. All other finer patches are left to the run's first regrid, and where there is dark matter alone all finer ones
+/// than the root's.
 ///
 /// `box_length` (along x, code length) and `clock` are what criteria may look at besides the gas. Returns the state, in
 /// key order, or a rank's part of it, and the audit of what all of it keeps. From `parameters` the axes along which the box is periodic (`boundary`), the
@@ -92,6 +94,7 @@ pub fn restrict(
     mesh.check(communicator)?;
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
     let has_gas = mesh.has_gas(communicator);
+    let nests = averaged_nests(&mut mesh);
     let width = root_cell_width * (1.0 / f64::from(1u32 << level));
     let particles = take_dark_matter(communicator, &mut mesh, has_gas, width, clock.cosmology())?;
     let dark_matter = particles.as_ref().map(|particles| particles.header_of_all(communicator));
@@ -110,7 +113,6 @@ pub fn restrict(
         return Ok((state, Audit::without_gas(mesh.cells, &tree, level)));
     }
     progress("averaging", 0.0);
-    let nests = averaged_nests(&mut mesh);
     let before = Totals::of_mesh(communicator, &mesh);
     let momentum_scale = audit::momentum_scale(communicator, &mesh);
     let (mesh_cells, mut levels) = (mesh.cells, vec![mesh]);
