@@ -146,7 +146,7 @@ impl GaussianIc {
         }
         if self.gas && self.dark_matter {
             let omega_b = self.cosmology.omega_b;
-            if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
+            if !(omega_b > 0.0 && omega_b < self.cosmology.omega_cb()) {
                 let reason = "must lie above 0 and below omega_m in runs with dark matter, as the share of the gas";
                 return Err(refuse("omega_b", omega_b.to_string(), reason));
             }
@@ -233,7 +233,7 @@ impl GaussianIc {
             true => {
                 progress("density", 0.45);
                 let mut density = contrast(Species::Gas).as_ref().unwrap_or(&modes).density_contrast();
-                let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
+                let share = if self.dark_matter { self.cosmology.baryon_fraction() } else { 1.0 };
                 density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
                 let flow = flows.as_ref().map(|(_, both, gas)| gas.as_ref().unwrap_or(both));
                 let momentum = std::array::from_fn(|axis| {

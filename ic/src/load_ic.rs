@@ -72,7 +72,7 @@ impl LoadIc {
         let has_gas = mesh.has_gas(communicator);
         // beside dark matter, which the restriction to the octree checks more closely
         let expected = match communicator.any(mesh.dark_matter.is_some()) {
-            true => self.cosmology.omega_b / self.cosmology.omega_m,
+            true => self.cosmology.baryon_fraction(),
             false => 1.0,
         };
         mesh.check(communicator).map_err(|error| match error {
@@ -104,9 +104,8 @@ impl LoadIc {
         }
         let mut examination = doctor::examine(communicator, mesh, &subject, false);
         if has_gas && expected == 1.0 && !self.baryons_only && !matches!(format, LoadFormat::UmIc { .. }) {
-            let Cosmology { omega_b, omega_m, .. } = self.cosmology;
             if let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE) {
-                examination.remark("share of gas in matter", "1", (omega_b / omega_m).to_string(), remark);
+                examination.remark("share of gas in matter", "1", self.cosmology.baryon_fraction().to_string(), remark);
             }
         }
         Ok(examination)

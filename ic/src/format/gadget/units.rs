@@ -133,7 +133,7 @@ impl FileUnits {
             (h, "masses look multiplied by h twice"),
             (1e-9, "masses look like those of lengths in kpc/h"),
             (1e9, "masses look like those of lengths in Mpc/h"),
-            (1.0 - cosmology.omega_b / cosmology.omega_m, "particles have omega_m - omega_b, give them all of omega_m"),
+            (1.0 - cosmology.baryon_fraction(), "particles have omega_m - omega_b, give them all of omega_m"),
         ];
         let why = cause(ratio, &causes, SAME_DENSITY).unwrap_or("check the number of particles and the unit of mass");
         Err(input.content(format!(
