@@ -4,10 +4,9 @@ use crate::doctor::{self, Examination, Subject, Verdict, content};
 use crate::error::IcError;
 use crate::format::{self, LoadFormat, LoadIc, Part, comove_ic};
 use crate::gaussian_ic::{all_baryons, check_gas};
-use crate::linear_power::{LinearPower, PowerSource};
+use crate::linear_power::LinearPower;
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
-use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
 use rayon::prelude::*;
@@ -84,7 +83,7 @@ impl LoadIc {
             },
             _ => error,
         })?;
-        let power = collective_result(communicator, LinearPower::new(&PowerSource::EisensteinHu, &self.cosmology))?;
+        let power = collective_result(communicator, LinearPower::estimate(&self.cosmology))?;
         let subject = Subject {
             cosmology: &self.cosmology,
             power: &power,

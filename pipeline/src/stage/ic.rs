@@ -411,7 +411,8 @@ pub(crate) struct GaussianOptions {
     pub baryons_only: bool,
     /// Transfer functions of gas and dark matter at `z`, densities and velocities: a table of CAMB (13 columns) or CLASS
     /// (`_tk.dat` of `output = mTk, vTk`) at that redshift. By default both have that of all matter; `power` and `sigma8` set
-    /// all matter as without.
+    /// all matter as without. With `m_nu_ev` the table of CAMB at `z`, of the run that made `power: #{ camb_transfer: … }` at
+    /// z = 0, is needed for one species too: spectrum and velocities follow from both tables, scale by scale.
     pub species_transfer: Option<SpeciesTransfer>,
     /// A region of finer particles, of dark matter alone: `cells` are then those of the coarsest lattice.
     pub zoom: Option<Zoom>,

@@ -3,9 +3,7 @@
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::doctor::{self, Subject};
 use comove_ic::format::{Part, comove_ic as mesh_file};
-use comove_ic::{
-    Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, PowerSource, UniformMesh, restrict,
-};
+use comove_ic::{Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, UniformMesh, restrict};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
 use std::path::Path;
@@ -50,18 +48,18 @@ pub(crate) fn mesh(
 /// Examines a stored mesh, each process its part. Collective.
 pub(crate) fn examine(communicator: &Communicator, mesh: &Path, ic: &InitialCondition) -> Result<Examination, IcError> {
     let header = ic.header();
-    let (cosmology, source, cells, temperature_k, format) = match ic {
+    let (cosmology, power, cells, temperature_k, format) = match ic {
         InitialCondition::Gaussian(ic) => {
-            (&ic.cosmology, ic.power.clone(), ic.cells, ic.temperature_k, LoadFormat::ComoveIc)
+            (&ic.cosmology, ic.linear_power(), ic.cells, ic.temperature_k, LoadFormat::ComoveIc)
         }
         InitialCondition::Load(ic, contents) => {
             let format = ic.format.or(contents.map(|contents| contents.format)).unwrap_or(LoadFormat::ComoveIc);
-            (&ic.cosmology, PowerSource::default(), ic.cells, ic.temperature_k, format)
+            (&ic.cosmology, LinearPower::estimate(&ic.cosmology), ic.cells, ic.temperature_k, format)
         }
     };
     let part = Part::even(cells, communicator.rank(), communicator.size());
     let read = mesh_file::read(mesh, cells, part, &header);
-    let both = read.and_then(|mesh| Ok((mesh, LinearPower::new(&source, cosmology)?)));
+    let both = read.and_then(|mesh| Ok((mesh, power?)));
     let (mesh, power) = collective_result(communicator, both)?;
     let subject = Subject {
         cosmology,
