@@ -102,10 +102,13 @@ impl LoadIc {
             content::mean_density(communicator, mesh, &subject, expected).map_err(|why| self.content(why))?;
         }
         let mut examination = doctor::examine(communicator, mesh, &subject, false);
-        if has_gas && expected == 1.0 && !self.baryons_only && !matches!(format, LoadFormat::UmIc { .. }) {
-            if let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE) {
-                examination.remark("share of gas in matter", "1", self.cosmology.baryon_fraction().to_string(), remark);
-            }
+        if has_gas
+            && expected == 1.0
+            && !self.baryons_only
+            && !matches!(format, LoadFormat::UmIc { .. })
+            && let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE)
+        {
+            examination.remark("share of gas in matter", "1", self.cosmology.baryon_fraction().to_string(), remark);
         }
         Ok(examination)
     }

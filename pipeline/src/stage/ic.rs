@@ -319,7 +319,7 @@ impl Stage for InitialCondition {
             let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             let make = |communicator: &_| ic_task::make(self, communicator, &work.path(MESH), &report);
-            work.crew.run_collective(&Task::Ic(IcTask::Make(self.clone())), make)?
+            work.crew.run_collective(&Task::Ic(Box::new(IcTask::Make(self.clone()))), make)?
         };
         if let Self::Load(ic, _) = self {
             made.remarks.iter().for_each(|remark| tracing::warn!("{}: {remark}", ic.path.display()));
@@ -348,7 +348,7 @@ pub(crate) fn place(
     let task =
         IcTask::Place { mesh: input.path.clone(), facts: facts.clone(), parameters: Box::new(parameters.clone()) };
     let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
-    let (state, audit, particles) = work.crew.run_collective(&Task::Ic(task), place)?;
+    let (state, audit, particles) = work.crew.run_collective(&Task::Ic(Box::new(task)), place)?;
     let header = SnapshotHeader {
         a: 1.0 / (1.0 + facts.z),
         box_length: facts.box_mpc_h,
