@@ -4,6 +4,7 @@ use crate::error::IcError;
 use crate::gaussian_field::noise_file::NoiseFile;
 use crate::gaussian_field::{Flow, HigherOrders, LPT_ORDERS, LinearModes, WhiteNoise};
 use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
+use crate::linear_power::with_neutrinos::check_tables;
 use crate::linear_power::{LinearPower, PowerSource};
 use crate::particle_set::ParticleSet;
 use crate::silent;
@@ -20,7 +21,8 @@ use serde::{Deserialize, Serialize};
 /// A Gaussian realisation of the linear density field at z with its growing-mode velocity and gas temperature.
 ///
 /// One fluid stands for all matter, or gas and dark matter have their shares Ω_b and Ω_m − Ω_b. They move as one, or differ
-/// in first order by their [`SpeciesRatios`], with the mean of all matter as before. Of dark matter there is a particle for each cell,
+/// in first order by their [`SpeciesRatios`], with the mean of all matter as before. Beside massive neutrinos both are those of
+/// [`LinearPower::of_box`]. Of dark matter there is a particle for each cell,
 /// displaced from its corner in [`GaussianIc::lpt_order`] of Lagrangian perturbation theory: there clouds in cells respond to a
 /// small displacement in proportion. The gas has the velocity of that order. The linear spectrum today is scaled back with the
 /// growth factor of the run's own background, so that the run grows it to the σ8 asked for.
@@ -91,7 +93,8 @@ pub struct GaussianIc {
     /// Whether there is dark matter.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dark_matter: bool,
-    /// Transfer functions of gas and dark matter at z; by default both have that of all matter.
+    /// Transfer functions of gas and dark matter at z; by default both have that of all matter. Beside massive neutrinos they are
+    /// needed, also of one species, and set its spectrum and velocities by scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_transfer: Option<SpeciesTransfer>,
     /// A region of finer particles, and of gas at their resolution; `cells` are then those of the coarsest lattice.
@@ -147,12 +150,14 @@ impl GaussianIc {
         }
         if self.gas && self.dark_matter {
             let omega_b = self.cosmology.omega_b;
-            if !(omega_b > 0.0 && omega_b < self.cosmology.omega_m) {
+            if !(omega_b > 0.0 && omega_b < self.cosmology.omega_cb()) {
                 let reason = "must lie above 0 and below omega_m in runs with dark matter, as the share of the gas";
                 return Err(refuse("omega_b", omega_b.to_string(), reason));
             }
         }
-        if let (Some(source), false) = (&self.species_transfer, self.gas && self.dark_matter) {
+        check_tables(&self.power, self.species_transfer.as_ref(), &self.cosmology)?;
+        let is_needless = !(self.gas && self.dark_matter || self.cosmology.has_neutrinos());
+        if let (Some(source), true) = (&self.species_transfer, is_needless) {
             return Err(refuse("species_transfer", source.file().display().to_string(), NEEDS_DARK_MATTER));
         }
         if !LPT_ORDERS.contains(&self.lpt_order) {
@@ -160,6 +165,9 @@ impl GaussianIc {
         }
         if !(-MOST_F_NL..=MOST_F_NL).contains(&self.f_nl) {
             return Err(refuse("f_nl", self.f_nl.to_string(), "must be a number between -10000 and 10000"));
+        }
+        if self.cosmology.has_neutrinos() && self.f_nl != 0.0 {
+            return Err(refuse("f_nl", self.f_nl.to_string(), NEEDS_NO_NEUTRINOS));
         }
         if let Some(zoom) = &self.zoom {
             if !self.dark_matter {
@@ -187,7 +195,7 @@ impl GaussianIc {
     pub fn generate(&self, communicator: &Communicator, progress: &dyn Fn(&str, f64)) -> Result<UniformMesh, IcError> {
         self.check()?;
         progress("linear power", 0.0);
-        let power = collective_result(communicator, LinearPower::new(&self.power, &self.cosmology))?;
+        let power = collective_result(communicator, self.linear_power())?;
         let (from, to) = power.range();
         let finest = self.zoom.map_or(self.cells, |zoom| zoom.finest(self.cells));
         let (need_from, need_to) = LinearModes::range(finest, self.box_mpc_h);
@@ -256,16 +264,21 @@ impl GaussianIc {
         self.cosmology.hubble_flow(a) * self.cosmology.growth(a).1
     }
 
+    /// A species beside the other; all matter where there is one.
+    fn one_of(&self, species: Species) -> Species {
+        if self.gas && self.dark_matter { species } else { Species::Both }
+    }
+
     /// Displacement and velocities of all orders.
     fn flows<'c>(&self, modes: &LinearModes<'c>, ratios: Option<&SpeciesRatios>) -> Flows<'c> {
         let orders = HigherOrders::new(modes, &self.cosmology, 1.0 / (1.0 + self.z), self.lpt_order);
         // of first order, where a species has its own
-        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(Species::DarkMatter, k)));
-        let moving = |species| ratios.map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
+        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(self.one_of(Species::DarkMatter), k)));
+        let moving = |species| ratios.map(|ratios| modes.scaled(|k| ratios.velocity(self.one_of(species), k)));
         Flows {
             displacement: orders.displacement(contrast.as_ref().unwrap_or(modes)),
             velocity: orders.velocity(moving(Species::DarkMatter).as_ref().unwrap_or(modes)),
-            gas_velocity: moving(Species::Gas).map(|gas| orders.velocity(&gas)),
+            gas_velocity: moving(Species::Gas).filter(|_| self.gas).map(|gas| orders.velocity(&gas)),
         }
     }
 
@@ -283,14 +296,17 @@ impl GaussianIc {
         progress: &dyn Fn(&str, f64),
     ) {
         progress("density", 0.45);
-        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(Species::Gas, k)));
+        let species = self.one_of(Species::Gas);
+        let contrast = ratios.map(|ratios| modes.scaled(|k| ratios.density(species, k)));
         let mut density = kept(contrast.as_ref().unwrap_or(modes).density_contrast());
-        let share = if self.dark_matter { self.cosmology.omega_b / self.cosmology.omega_m } else { 1.0 };
+        let share = if self.dark_matter { self.cosmology.baryon_fraction() } else { 1.0 };
         density.par_iter_mut().for_each(|d| *d = share * (1.0 + *d));
-        let rate = self.rate();
+        let (rate, is_alone) = (self.rate(), flow.is_none());
+        let moving = ratios.filter(|_| is_alone).map(|ratios| modes.scaled(|k| ratios.velocity(species, k)));
+        let alone = moving.as_ref().unwrap_or(modes);
         mesh.momentum = std::array::from_fn(|axis| {
             progress(["velocity x", "velocity y", "velocity z"][axis], 0.5 + 0.08 * axis as f64);
-            let velocity = flow.map_or_else(|| modes.velocity(axis, rate), |flow| flow.velocity(axis, rate));
+            let velocity = flow.map_or_else(|| alone.velocity(axis, rate), |flow| flow.velocity(axis, rate));
             let mut momentum = kept(velocity);
             momentum.par_iter_mut().zip(&density).for_each(|(v, d)| *v *= d);
             momentum
@@ -305,6 +321,14 @@ impl GaussianIc {
         let a = 1.0 / (1.0 + self.z);
         let specific = specific_internal_energy(c, a, temperature_k, self.mean_molecular_weight, self.gamma);
         mesh.internal_energy = mesh.density.par_iter().map(|d| specific * d).collect();
+    }
+
+    /// The linear spectrum, which the growth factor scales back to `z` ([`LinearPower::of_box`]).
+    ///
+    /// # Errors
+    /// Those of [`LinearPower::of_box`].
+    pub fn linear_power(&self) -> Result<LinearPower, IcError> {
+        LinearPower::of_box(&self.power, self.species_transfer.as_ref(), &self.cosmology, self.z)
     }
 
     /// Modes of the density contrast of all matter at z on a mesh of `cells`. Collective.
@@ -423,10 +447,13 @@ pub const NEEDS_NO_ZOOM: &str =
 pub const NEEDS_DARK_MATTER: &str =
     "needs gas and dark matter; one species alone has the transfer function of all matter, so remove species_transfer";
 
+/// Refusal of [`GaussianIc::f_nl`] beside massive neutrinos.
+const NEEDS_NO_NEUTRINOS: &str = "must be 0 with m_nu_ev: its potential has no growth by scale; set one of them to 0";
+
 /// A remark on gas without dark matter in a cosmology that has dark matter, with what to set.
 pub fn all_baryons(cosmology: &Cosmology, remedy: &str) -> Option<String> {
     let Cosmology { omega_m, omega_b, .. } = cosmology;
-    (omega_b < omega_m).then(|| {
+    (*omega_b < cosmology.omega_cb()).then(|| {
         format!(
             "the gas has all of omega_m = {omega_m}, of which omega_b = {omega_b} is baryons: {remedy} (a warning in this \
              version, an error in the next)"

@@ -50,6 +50,7 @@ pub use function_state::function_state;
 pub use gaussian_field::noise_file::{NoiseFile, NoiseSign};
 pub use gaussian_ic::GaussianIc;
 pub use linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
+pub use linear_power::with_neutrinos::check_tables;
 pub use linear_power::{LinearPower, PowerSource};
 pub use particle_set::ParticleSet;
 pub use restrict::{Audit, restrict};

@@ -4,10 +4,9 @@ use crate::doctor::{self, Examination, Subject, Verdict, content};
 use crate::error::IcError;
 use crate::format::{self, LoadFormat, LoadIc, Part, comove_ic};
 use crate::gaussian_ic::{all_baryons, check_gas};
-use crate::linear_power::{LinearPower, PowerSource};
+use crate::linear_power::LinearPower;
 use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::{DarkMatter, UniformMesh};
-use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use comove_sim::parallel::collective_result;
 use rayon::prelude::*;
@@ -72,7 +71,7 @@ impl LoadIc {
         let has_gas = mesh.has_gas(communicator);
         // beside dark matter, which the restriction to the octree checks more closely
         let expected = match communicator.any(mesh.dark_matter.is_some()) {
-            true => self.cosmology.omega_b / self.cosmology.omega_m,
+            true => self.cosmology.baryon_fraction(),
             false => 1.0,
         };
         mesh.check(communicator).map_err(|error| match error {
@@ -84,7 +83,7 @@ impl LoadIc {
             },
             _ => error,
         })?;
-        let power = collective_result(communicator, LinearPower::new(&PowerSource::EisensteinHu, &self.cosmology))?;
+        let power = collective_result(communicator, LinearPower::estimate(&self.cosmology))?;
         let subject = Subject {
             cosmology: &self.cosmology,
             power: &power,
@@ -103,11 +102,13 @@ impl LoadIc {
             content::mean_density(communicator, mesh, &subject, expected).map_err(|why| self.content(why))?;
         }
         let mut examination = doctor::examine(communicator, mesh, &subject, false);
-        if has_gas && expected == 1.0 && !self.baryons_only && !matches!(format, LoadFormat::UmIc { .. }) {
-            let Cosmology { omega_b, omega_m, .. } = self.cosmology;
-            if let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE) {
-                examination.remark("share of gas in matter", "1", (omega_b / omega_m).to_string(), remark);
-            }
+        if has_gas
+            && expected == 1.0
+            && !self.baryons_only
+            && !matches!(format, LoadFormat::UmIc { .. })
+            && let Some(remark) = all_baryons(&self.cosmology, FOR_GAS_ALONE)
+        {
+            examination.remark("share of gas in matter", "1", self.cosmology.baryon_fraction().to_string(), remark);
         }
         Ok(examination)
     }

@@ -8,6 +8,10 @@ pub(crate) const BOLTZMANN: f64 = 1.380_649e-16;
 pub(crate) const HYDROGEN_G: f64 = 1.673_557_5e-24;
 /// Newton's constant in cm³/g/s².
 pub(crate) const NEWTON: f64 = 6.674_3e-8;
+/// Radiation constant in erg/cm³/K⁴.
+pub(crate) const RADIATION_ERG_CM3_K4: f64 = 7.565_733_25e-15;
+/// Speed of light in cm/s.
+pub(crate) const LIGHT_CM_S: f64 = 2.997_924_58e10;
 /// The code velocity unit in km/s.
 pub const VELOCITY_KM_S: f64 = 100.0;
 /// Seconds of a gigayear (Julian years).

@@ -5,25 +5,31 @@
 
 use crate::constants::{HUBBLE_LENGTH_MPC_H, HUBBLE_TIME_GYR_H};
 use crate::error::SimError;
+use crate::neutrinos::Neutrinos;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// A Friedmann model with matter, curvature, radiation and dark energy w(a) = w0 + wa (1 − a), and the shape of its
-/// initial spectrum.
+/// A Friedmann model with matter, massive neutrinos, curvature, radiation and dark energy w(a) = w0 + wa (1 − a), and the shape
+/// of its initial spectrum.
+///
+/// Neutrinos are smooth: they enter H(a) alone. Matter that clusters is that of Ω_cb, cold dark matter and baryons.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cosmology {
     /// H0/(100 km/s/Mpc).
     pub h: f64,
-    /// Matter today, in the critical density.
+    /// Matter today, in the critical density, massive neutrinos included.
     pub omega_m: f64,
     /// Baryons today; shapes the initial spectrum.
     pub omega_b: f64,
     /// Dark energy today. Curvature is what is missing to 1.
     pub omega_lambda: f64,
-    /// Radiation today; in the background only.
+    /// Radiation today; in the background only. With massive neutrinos photons alone, 2.473·10⁻⁵/h².
     #[serde(default)]
     pub omega_r: f64,
+    /// Sum of the neutrino masses in eV, three species of equal mass; 0 without massive neutrinos.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub m_nu_ev: f64,
     /// Dark energy equation of state today.
     #[serde(default = "minus_one")]
     pub w0: f64,
@@ -46,6 +52,13 @@ fn minus_one() -> f64 {
 fn t_cmb_k() -> f64 {
     2.7255
 }
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+/// Largest sum of neutrino masses in eV: beyond it neutrinos cluster too strongly to be smooth.
+const MOST_M_NU_EV: f64 = 2.0;
 
 /// Nodes and weights of the 8-point Gauss–Legendre rule on [−1, 1], positive half.
 const GAUSS: [(f64, f64); 4] = [
@@ -72,7 +85,7 @@ fn panels(a: f64) -> usize {
 }
 
 impl Cosmology {
-    /// A flat model without radiation and with a cosmological constant.
+    /// A flat model without radiation and massive neutrinos, and with a cosmological constant.
     pub fn flat(h: f64, omega_m: f64, omega_b: f64, sigma8: f64, n_s: f64) -> Self {
         Self {
             h,
@@ -80,6 +93,7 @@ impl Cosmology {
             omega_b,
             omega_lambda: 1.0 - omega_m,
             omega_r: 0.0,
+            m_nu_ev: 0.0,
             w0: -1.0,
             wa: 0.0,
             sigma8,
@@ -98,15 +112,24 @@ impl Cosmology {
         };
         check("h", self.h, self.h > 0.1 && self.h < 2.0, "must lie between 0.1 and 2, as H0/(100 km/s/Mpc)")?;
         check("omega_m", self.omega_m, self.omega_m > 0.0 && self.omega_m <= 2.0, "must lie in (0, 2]")?;
-        let baryons = self.omega_b >= 0.0 && self.omega_b <= self.omega_m;
-        check("omega_b", self.omega_b, baryons, "must lie between 0 and omega_m")?;
+        let masses = (0.0..=MOST_M_NU_EV).contains(&self.m_nu_ev);
+        check("m_nu_ev", self.m_nu_ev, masses, "must lie between 0 and 2, as the sum of neutrino masses in eV")?;
+        check("t_cmb_k", self.t_cmb_k, self.t_cmb_k > 0.0 && self.t_cmb_k < 10.0, "must lie between 0 and 10 K")?;
+        let (omega_nu, omega_cb) = (self.omega_nu(), self.omega_cb());
+        let reason =
+            format!("neutrinos have {omega_nu:.5} of the critical density, omega_m = {}; reduce m_nu_ev", self.omega_m);
+        check("m_nu_ev", self.m_nu_ev, omega_cb > 0.0, &reason)?;
+        let reason = match self.m_nu_ev {
+            0.0 => "must lie between 0 and omega_m".into(),
+            _ => format!("must lie between 0 and {omega_cb:.5}, omega_m without neutrinos"),
+        };
+        check("omega_b", self.omega_b, self.omega_b >= 0.0 && self.omega_b <= omega_cb, &reason)?;
         check("omega_lambda", self.omega_lambda, self.omega_lambda.abs() < 3.0, "must lie between -3 and 3")?;
         check("omega_r", self.omega_r, (0.0..0.1).contains(&self.omega_r), "must lie in [0, 0.1)")?;
         check("w0", self.w0, self.w0 > -5.0 && self.w0 < 0.0, "must lie between -5 and 0")?;
         check("wa", self.wa, self.wa.abs() < 5.0 && self.w0 + self.wa < 0.0, "w0 + wa must be negative")?;
         check("sigma8", self.sigma8, self.sigma8 > 0.0 && self.sigma8 < 5.0, "must lie between 0 and 5")?;
         check("n_s", self.n_s, self.n_s > 0.0 && self.n_s < 3.0, "must lie between 0 and 3")?;
-        check("t_cmb_k", self.t_cmb_k, self.t_cmb_k > 0.0 && self.t_cmb_k < 10.0, "must lie between 0 and 10 K")?;
         let mut epochs = (0..=6000).map(|n| 10f64.powf(-1e-3 * f64::from(n)));
         // also where it is no number
         let without = epochs.find(|&a| self.expansion_squared(a).partial_cmp(&0.0) != Some(Ordering::Greater));
@@ -121,13 +144,44 @@ impl Cosmology {
         1.0 - self.omega_m - self.omega_lambda - self.omega_r
     }
 
-    /// (H/H0)² = Ω_r a⁻⁴ + Ω_m a⁻³ + Ω_k a⁻² + Ω_Λ a^(−3(1+w0+wa)) e^(−3 wa (1−a)).
+    /// Massive neutrinos today, in the critical density.
+    pub fn omega_nu(&self) -> f64 {
+        self.neutrinos().map_or(0.0, |neutrinos| neutrinos.density(1.0))
+    }
+
+    /// Cold dark matter and baryons today, in the critical density: Ω_m − Ω_ν. The box holds this matter.
+    pub fn omega_cb(&self) -> f64 {
+        self.omega_m - self.omega_nu()
+    }
+
+    /// Share of baryons in the matter of the box: Ω_b/Ω_cb.
+    pub fn baryon_fraction(&self) -> f64 {
+        self.omega_b / self.omega_cb()
+    }
+
+    /// Share of massive neutrinos in all matter at a.
+    pub fn neutrino_fraction(&self, a: f64) -> f64 {
+        let neutrinos = self.neutrinos().map_or(0.0, |neutrinos| neutrinos.density(a));
+        neutrinos / (neutrinos + self.omega_cb() / a.powi(3))
+    }
+
+    /// Whether the model has massive neutrinos.
+    pub fn has_neutrinos(&self) -> bool {
+        self.m_nu_ev > 0.0
+    }
+
+    fn neutrinos(&self) -> Option<Neutrinos> {
+        self.has_neutrinos().then(|| Neutrinos::new(self.m_nu_ev, self.h, self.t_cmb_k))
+    }
+
+    /// (H/H0)² = Ω_r a⁻⁴ + Ω_cb a⁻³ + Ω_k a⁻² + Ω_Λ a^(−3(1+w0+wa)) e^(−3 wa (1−a)) + Ω_ν(a).
     fn expansion_squared(&self, a: f64) -> f64 {
         let dark_energy = a.powf(-3.0 * (1.0 + self.w0 + self.wa)) * (-3.0 * self.wa * (1.0 - a)).exp();
         self.omega_r / a.powi(4)
-            + self.omega_m / a.powi(3)
+            + self.omega_cb() / a.powi(3)
             + self.omega_k() / a.powi(2)
             + self.omega_lambda * dark_energy
+            + self.neutrinos().map_or(0.0, |neutrinos| neutrinos.density(a))
     }
 
     /// E(a) = H/H0.
@@ -140,9 +194,10 @@ impl Cosmology {
         let w = self.w0 + self.wa * (1.0 - a);
         let dark_energy = a.powf(-3.0 * (1.0 + self.w0 + self.wa)) * (-3.0 * self.wa * (1.0 - a)).exp();
         (-4.0 * self.omega_r / a.powi(4)
-            - 3.0 * self.omega_m / a.powi(3)
+            - 3.0 * self.omega_cb() / a.powi(3)
             - 2.0 * self.omega_k() / a.powi(2)
-            - 3.0 * (1.0 + w) * self.omega_lambda * dark_energy)
+            - 3.0 * (1.0 + w) * self.omega_lambda * dark_energy
+            + self.neutrinos().map_or(0.0, |neutrinos| neutrinos.density_slope(a)))
             / (2.0 * self.expansion_squared(a))
     }
 
@@ -219,20 +274,21 @@ impl Cosmology {
         100.0 * self.h * self.expansion(a)
     }
 
-    /// RMS of the linear density in spheres of 8 Mpc/h at a: σ8 D(a)/D(1).
+    /// RMS of the linear density in spheres of 8 Mpc/h at a: σ8 D(a)/D(1). With neutrinos σ8 is that of all matter today.
     pub fn sigma8_at(&self, a: f64) -> f64 {
         self.sigma8 * self.growth(a).0 / self.growth(1.0).0
     }
 
-    /// Linear growth of matter from a to today: D(a)/D(1).
+    /// Linear growth from a to today of the matter in the box: D(a)/D(1).
     pub fn growth_factor(&self, a: f64) -> f64 {
         self.growth(a).0 / self.growth(1.0).0
     }
 
-    /// Linear growth of matter D(a) and its slope f = dlnD/dlna, normalised to D = a deep in matter domination (with
-    /// radiation: D = a + 2/3 a_eq, Mészáros 1974).
+    /// Linear growth D(a) of the matter in the box and its slope f = dlnD/dlna, normalised to D = a deep in matter domination (with
+    /// radiation: D = a + 2/3 a_eq, Mészáros 1974). With smooth neutrinos D falls behind a once they are cold, and is that of all
+    /// wave numbers beyond their free streaming.
     ///
-    /// Integrates D'' + (2 + dlnE/dlna) D' = (3/2) Ω_m D/(a³E²) in lna by Runge–Kutta from a = 10⁻⁶.
+    /// Integrates D'' + (2 + dlnE/dlna) D' = (3/2) Ω_cb D/(a³E²) in lna by Runge–Kutta from a = 10⁻⁶.
     pub fn growth(&self, a: f64) -> (f64, f64) {
         let [d, v, ..] = self.growth_of_two_orders(a);
         (d, v / d)
@@ -240,7 +296,7 @@ impl Cosmology {
 
     /// Growth of second order in Lagrangian perturbation theory: −7/3 D₂/D², 1 where matter is all, and dlnD₂/dlna.
     ///
-    /// D₂'' + (2 + dlnE/dlna) D₂' = (3/2) Ω_m (D₂ − D²)/(a³E²) (Bouchet et al. 1995).
+    /// D₂'' + (2 + dlnE/dlna) D₂' = (3/2) Ω_cb (D₂ − D²)/(a³E²) (Bouchet et al. 1995).
     pub fn second_order_growth(&self, a: f64) -> (f64, f64) {
         let [d, _, d2, v2] = self.growth_of_two_orders(a);
         (-7.0 / 3.0 * d2 / (d * d), v2 / d2)
@@ -249,7 +305,7 @@ impl Cosmology {
     /// Growth of third order in Lagrangian perturbation theory of the terms (3a), (3b) and (3c): −3 D₃ₐ/D³, 21/5 D₃ᵦ/D³ and
     /// −7 D₃꜀/D³, 1 where matter is all, each with its dlnD₃/dlna.
     ///
-    /// With L D = D'' + (2 + dlnE/dlna) D' and s = (3/2) Ω_m/(a³E²): L D₃ₐ = s (D₃ₐ − 2D³), L D₃ᵦ = s (D₃ᵦ + D³ − D D₂),
+    /// With L D = D'' + (2 + dlnE/dlna) D' and s = (3/2) Ω_cb/(a³E²): L D₃ₐ = s (D₃ₐ − 2D³), L D₃ᵦ = s (D₃ᵦ + D³ − D D₂),
     /// L D₃꜀ = −s D³ (Bouchet et al. 1995; Catelan 1995).
     pub fn third_order_growth(&self, a: f64) -> [(f64, f64); 3] {
         // the same powers of D as where matter is all
@@ -289,7 +345,7 @@ impl Cosmology {
     /// Growing modes at a, by Runge–Kutta in lna from a = 10⁻⁶.
     ///
     /// * `first`: their values at the start, of D and D'
-    /// * `slope`: derivatives of the values, also of (3/2) Ω_m/(a³E²) and 2 + dlnE/dlna
+    /// * `slope`: derivatives of the values, also of (3/2) Ω_cb/(a³E²) and 2 + dlnE/dlna
     fn growth_by<const N: usize>(
         &self,
         a: f64,
@@ -297,10 +353,13 @@ impl Cosmology {
         slope: impl Fn(f64, f64, [f64; N]) -> [f64; N],
     ) -> [f64; N] {
         let start: f64 = 1e-6;
-        let mut state = first(start + 2.0 / 3.0 * self.omega_r / self.omega_m, start);
+        let omega_cb = self.omega_cb();
+        // of neutrinos that are relativistic at the start, all of Ω_ν
+        let neutrinos = self.neutrinos().map_or(0.0, |neutrinos| neutrinos.density(start) * start.powi(4));
+        let mut state = first(start + 2.0 / 3.0 * (self.omega_r + neutrinos) / omega_cb, start);
         let derivative = |x: f64, state: [f64; N]| {
             let a = x.exp();
-            let source = 1.5 * self.omega_m / (a.powi(3) * self.expansion_squared(a));
+            let source = 1.5 * omega_cb / (a.powi(3) * self.expansion_squared(a));
             slope(source, 2.0 + self.expansion_slope(a), state)
         };
         let steps = 2000;
@@ -319,14 +378,14 @@ impl Cosmology {
         state
     }
 
-    /// 4πG in code units at scale factor a: ∇̃²φ̃ = (3/2) Ω_m a (ρ̃ − ⟨ρ̃⟩) (paper, eqs. 24–25).
+    /// 4πG in code units at scale factor a: ∇̃²φ̃ = (3/2) Ω_cb a (ρ̃ − ⟨ρ̃⟩) (paper, eqs. 24–25).
     pub fn four_pi_g(&self, a: f64) -> f64 {
-        1.5 * self.omega_m * a
+        1.5 * self.omega_cb() * a
     }
 
-    /// Critical density over the mean matter density at a: E²(a) a³/Ω_m.
+    /// Critical density over the mean density of the matter in the box at a: E²(a) a³/Ω_cb.
     pub fn critical_over_mean(&self, a: f64) -> f64 {
-        self.expansion_squared(a) * a.powi(3) / self.omega_m
+        self.expansion_squared(a) * a.powi(3) / self.omega_cb()
     }
 
     /// Comoving Hubble rate aH/c in h/Mpc: a E/(c/H0).
@@ -511,5 +570,70 @@ mod tests {
                 close(found.1, expected.1, 1e-7, "slope");
             }
         }
+    }
+
+    /// Photons and neutrinos of Σm = 0.3 eV in a flat universe.
+    fn with_neutrinos() -> Cosmology {
+        let omega_r = 5.046_888_424e-5;
+        Cosmology { omega_r, omega_lambda: 0.7 - omega_r, m_nu_ev: 0.3, ..Cosmology::flat(0.7, 0.3, 0.045, 0.8, 0.96) }
+    }
+
+    /// Against CAMB 2.0.5 (`get_background_densities`, `hubble_parameter`): H0 = 70, ombh2 = 0.02205, omch2 = 0.12172401931,
+    /// mnu = 0.3, nnu = standard_neutrino_neff = 3.046, three degenerate massive species, TCMB = 2.7255, omk = 0. Densities at z are
+    /// those of mpmath's quadrature, from which CAMB differs by up to 2·10⁻⁵.
+    #[test]
+    fn neutrinos_of_camb() {
+        let c = with_neutrinos();
+        c.check().unwrap();
+        close(c.omega_nu(), 0.00658363405138679, 1e-6, "density today");
+        close(c.m_nu_ev / (c.omega_nu() * c.h * c.h), 93.14, 2e-3, "eV over the density"); // Mangano et al. 2005
+        for (z, neutrinos, expansion) in [
+            (1.0, 0.0526719668407, 1.7608974779008122),
+            (10.0, 8.782030854, 20.018943204808004),
+            (49.0, 858.890686013, 194.55608537951997),
+            (1100.0, 52326388.4103, 22761.56975967064),
+            (1e4, 349356806693.0, 1071331.8930765288),
+            (1e5, 3.49142897825e15, 93978425.44225168),
+        ] {
+            let a = 1.0 / (1.0 + z);
+            close(c.neutrinos().unwrap().density(a), neutrinos, 5e-6, "neutrinos");
+            close(c.expansion(a), expansion, 3e-6, "E");
+            let step = 1e-4;
+            let slope = (c.expansion(a * f64::exp(step)) / c.expansion(a * f64::exp(-step))).ln() / (2.0 * step);
+            close(c.expansion_slope(a), slope, 1e-7, "dlnE/dlna");
+        }
+        // files of runs without neutrinos are as before
+        assert!(!serde_json::to_string(&Cosmology { m_nu_ev: 0.0, ..c }).unwrap().contains("m_nu_ev"));
+        assert_eq!(serde_json::from_str::<Cosmology>(&serde_json::to_string(&c).unwrap()).unwrap(), c);
+    }
+
+    /// Growth beside smooth, cold neutrinos: D ∝ a^p, p = (√(25 − 24 f_ν) − 1)/4 (Bond, Efstathiou & Silk 1980). The box has the
+    /// density, the force and the mass of Ω_cb.
+    #[test]
+    fn growth_beside_smooth_neutrinos() {
+        let c = Cosmology { m_nu_ev: 1.5, ..Cosmology::flat(0.7, 1.0, 0.1, 0.8, 1.0) };
+        let p = ((25.0 - 24.0 * c.omega_nu()).sqrt() - 1.0) / 4.0;
+        close(c.growth(1.0).1, p, 1e-4, "f");
+        close(c.growth_factor(0.2), 0.2f64.powf(p), 1e-4, "D");
+        assert!(p < 0.99, "{p}");
+        assert_eq!(c.four_pi_g(1.0), 1.5 * c.omega_cb());
+        assert_eq!(c.omega_cb() + c.omega_nu(), 1.0);
+        close(c.critical_over_mean(1.0), 1.0 / c.omega_cb(), 1e-15, "critical density");
+    }
+
+    #[test]
+    fn impossible_neutrinos_are_refused() {
+        let says = |c: Cosmology, parts: &[&str]| {
+            let found = c.check().unwrap_err().to_string();
+            assert!(parts.iter().all(|part| found.contains(part)), "{found}");
+        };
+        let c = with_neutrinos();
+        says(Cosmology { m_nu_ev: 3.0, ..c }, &["m_nu_ev = 3", "between 0 and 2"]);
+        says(Cosmology { m_nu_ev: -0.1, ..c }, &["m_nu_ev = -0.1"]);
+        says(
+            Cosmology { m_nu_ev: 1.0, omega_m: 0.02, omega_b: 0.01, ..c },
+            &["m_nu_ev = 1", "omega_m = 0.02", "reduce"],
+        );
+        says(Cosmology { omega_b: 0.295, ..c }, &["omega_b = 0.295", "0.29342", "omega_m without neutrinos"]);
     }
 }

@@ -11,7 +11,7 @@
 //! | `step` | the time step: plan, sweeps, kicks, choice of Δt, diagnostics |
 //! | `io` | snapshots, and files that are complete or absent |
 //! | `run` | start, step, side branches, checkpoints; the calls that ranks make together |
-//! | `error`, `cosmology`, `units`, `clock`, `parameters`, `boundary`, `steering`, `records` | the background, conversions, options and reports of a run |
+//! | `error`, `cosmology`, `neutrinos`, `units`, `clock`, `parameters`, `boundary`, `steering`, `records` | the background, conversions, options and reports of a run |
 //!
 //! Nothing here prints, exits or reads a recipe.
 
@@ -26,6 +26,7 @@ mod gas;
 pub mod gravity;
 mod io;
 pub mod mesh;
+mod neutrinos;
 pub mod parallel;
 mod parameters;
 pub mod records;

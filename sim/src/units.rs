@@ -30,11 +30,11 @@ impl Units {
         self.cosmology.map_or(1.0, |c| a * a * MPC_CM / (1e7 * c.h))
     }
 
-    /// Grams of a code mass: ρ_m0 (Mpc/h)³.
+    /// Grams of a code mass: the mean density of the matter in the box, without neutrinos, times (Mpc/h)³.
     pub fn mass_g(&self) -> f64 {
         self.cosmology.map_or(1.0, |c| {
             let h0 = 1e7 * c.h / MPC_CM;
-            let mean_density = c.omega_m * 3.0 * h0 * h0 / (8.0 * std::f64::consts::PI * NEWTON);
+            let mean_density = c.omega_cb() * 3.0 * h0 * h0 / (8.0 * std::f64::consts::PI * NEWTON);
             mean_density * (MPC_CM / c.h).powi(3)
         })
     }

@@ -131,24 +131,21 @@ pub(super) fn of_mean_density(subject: &Subject<'_>, expected: f64) -> Vec<Cause
     let one = |mean: f64, text: &str| Cause { ratio: mean / expected, text: text.into(), mistakes: 1 };
     let mut causes = vec![
         one(1.0, "it is in units of the gas's own mean; multiply density, momentum and energy by omega_b/omega_m"),
-        one(c.omega_m, "it is in units of the critical density; divide density, momentum and energy by omega_m"),
+        one(c.omega_cb(), "it is in units of the critical density; divide density, momentum and energy by omega_m"),
         one(
             c.omega_b,
             "it is omega_b, in units of the critical density; divide density, momentum and energy by omega_m",
         ),
-        one(
-            1.0 - c.omega_b / c.omega_m,
-            "it is the share of dark matter, 1 - omega_b/omega_m: are the species swapped?",
-        ),
-        one(c.omega_b / c.omega_m, "it is the share of baryons: is the dark matter missing?"),
+        one(1.0 - c.baryon_fraction(), "it is the share of dark matter, 1 - omega_b/omega_m: are the species swapped?"),
+        one(c.baryon_fraction(), "it is the share of baryons: is the dark matter missing?"),
         one(expected / a.powi(3), "it is proper; multiply density, momentum and energy by a³"),
         one(expected / a, "it is 1/a too large"),
         one(expected * c.h * c.h, "it is h² too small"),
         one(expected / c.h / c.h, "it is 1/h² too large"),
     ];
-    for (share, of) in [(1.0, "all matter"), (c.omega_b / c.omega_m, "baryons")] {
+    for (share, of) in [(1.0, "all matter"), (c.baryon_fraction(), "baryons")] {
         for (factor, frame) in [(1.0, "comoving"), (a.powi(-3), "proper")] {
-            let matter = c.omega_m * share * factor;
+            let matter = c.omega_cb() * share * factor;
             let unit = |value: f64, unit: &str| {
                 one(matter * value, &format!("it is that of {of} in {frame} {unit}; divide by the mean matter density"))
             };

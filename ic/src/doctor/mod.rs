@@ -223,7 +223,7 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     let mut share = 1.0;
     if has_gas {
         share = mesh.mean(communicator, |i| mesh.density[i]);
-        let expected = if is_alone { 1.0 } else { subject.cosmology.omega_b / subject.cosmology.omega_m };
+        let expected = if is_alone { 1.0 } else { subject.cosmology.baryon_fraction() };
         examination.add("mean density of gas over that of matter", shown(share), shown(expected));
         of_drift(&mut examination, "gas", &|f| mesh.mean(communicator, f), &|i, axis| {
             mesh.momentum[axis][i] / mesh.density[i]

@@ -417,8 +417,7 @@ impl Judge<'_> {
         if within(slope, allowed) {
             return;
         }
-        let share =
-            if self.is_second_gas() { self.subject.cosmology.omega_b / self.subject.cosmology.omega_m } else { 1.0 };
+        let share = if self.is_second_gas() { self.subject.cosmology.baryon_fraction() } else { 1.0 };
         let near = if matter { NEAR } else { 2.0 * NEAR };
         let mut causes = Vec::new();
         if share < 1.0 {

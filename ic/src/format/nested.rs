@@ -238,7 +238,7 @@ pub(super) fn fill_with_gas(
     velocity: [Vec<f64>; 3],
 ) {
     let (c, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
-    let share = if dark_matter { c.omega_b / c.omega_m } else { 1.0 };
+    let share = if dark_matter { c.baryon_fraction() } else { 1.0 };
     let temperature_k = ic.temperature_k.unwrap_or_else(|| gas_temperature_k(c, ic.z));
     let specific = specific_internal_energy(c, a, temperature_k, ic.mean_molecular_weight, ic.gamma);
     let mut density = contrast;

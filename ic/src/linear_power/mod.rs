@@ -8,6 +8,7 @@ mod spectrum_file;
 pub mod spline;
 mod table;
 mod tail;
+pub mod with_neutrinos;
 
 use crate::error::IcError;
 use comove_sim::Cosmology;
@@ -86,28 +87,37 @@ const SIGMA8_RANGE: (f64, f64) = (1e-6, 1e2);
 const WELL_INSIDE: f64 = 300.0;
 
 impl LinearPower {
-    /// The spectrum of a cosmology, its shape from `source`.
+    /// The spectrum of all matter in a cosmology, its shape from `source`.
     ///
     /// # Errors
-    /// [`IcError::Sim`] for a cosmology out of range; [`IcError::Io`], [`IcError::TableLine`] and [`IcError::Content`]
-    /// for a table that cannot be used.
+    /// [`IcError::Sim`] for a cosmology out of range; [`IcError::Parameter`] for the fit beside massive neutrinos, which it lacks;
+    /// [`IcError::Io`], [`IcError::TableLine`] and [`IcError::Content`] for a table that cannot be used.
     pub fn new(source: &PowerSource, cosmology: &Cosmology) -> Result<Self, IcError> {
         cosmology.check()?;
         let table = match source {
-            PowerSource::EisensteinHu => None,
-            PowerSource::CambTransfer(path) => Some(read_transfer(path, cosmology)?),
-            PowerSource::CambPower(path) => Some(read_power(path, cosmology)?),
+            PowerSource::EisensteinHu if cosmology.has_neutrinos() => return Err(fit_without_neutrinos(cosmology)),
+            PowerSource::EisensteinHu => return Self::estimate(cosmology),
+            PowerSource::CambTransfer(path) => read_transfer(path, cosmology)?,
+            PowerSource::CambPower(path) => read_power(path, cosmology)?,
         };
-        let mut power = match table {
-            None => {
-                let transfer = EisensteinHu::new(cosmology);
-                let shape = Shape::EisensteinHu { transfer, h: cosmology.h, n_s: cosmology.n_s };
-                Self { shape, amplitude: 1.0, remarks: Vec::new() }
-            }
-            Some(table) => Self { remarks: table.remarks, ..Self::of_table(table.spline, cosmology.n_s) },
-        };
-        power.amplitude = (cosmology.sigma8 / power.sigma8()).powi(2);
-        Ok(power)
+        let shape = Self { remarks: table.remarks, ..Self::of_table(table.spline, cosmology.n_s) };
+        Ok(shape.normalised(cosmology))
+    }
+
+    /// The fit of Eisenstein & Hu; beside massive neutrinos, which it lacks, an estimate of the spectrum.
+    ///
+    /// # Errors
+    /// [`IcError::Sim`] for a cosmology out of range.
+    pub fn estimate(cosmology: &Cosmology) -> Result<Self, IcError> {
+        cosmology.check()?;
+        let transfer = EisensteinHu::new(cosmology);
+        let shape = Shape::EisensteinHu { transfer, h: cosmology.h, n_s: cosmology.n_s };
+        Ok(Self { shape, amplitude: 1.0, remarks: Vec::new() }.normalised(cosmology))
+    }
+
+    /// The spectrum with the cosmology's σ8; the amplitude was 1.
+    fn normalised(self, cosmology: &Cosmology) -> Self {
+        Self { amplitude: (cosmology.sigma8 / self.sigma8()).powi(2), ..self }
     }
 
     /// A tabulated spectrum with its own amplitude.
@@ -190,6 +200,12 @@ impl LinearPower {
             .sum();
         integral * dx / 3.0 / (2.0 * PI * PI)
     }
+}
+
+/// Refusal of the fit beside massive neutrinos.
+fn fit_without_neutrinos(cosmology: &Cosmology) -> IcError {
+    let reason = format!("the fit has no massive neutrinos, and m_nu_ev is {}; use a table of CAMB", cosmology.m_nu_ev);
+    IcError::Parameter { name: "power", value: PowerSource::EisensteinHu.name().into(), reason }
 }
 
 /// Fourier transform of a sphere: 3 (sin x − x cos x)/x³, by its series near 0.

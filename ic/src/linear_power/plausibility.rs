@@ -1,7 +1,7 @@
 //! Whether a tabulated spectrum can be what it is taken for: its own σ8 and its shape beside those of the recipe's cosmology.
 
+use super::LinearPower;
 use super::spline::LogSpline;
-use super::{LinearPower, PowerSource};
 use comove_sim::Cosmology;
 use std::f64::consts::PI;
 
@@ -92,8 +92,7 @@ pub(super) fn examine(
     cosmology: &Cosmology,
 ) -> Result<Option<String>, String> {
     // fits without baryons' suppression, as of Bardeen et al. 1986, are used as tables too
-    let expected = [cosmology.omega_b, 0.0]
-        .map(|omega_b| LinearPower::new(&PowerSource::EisensteinHu, &Cosmology { omega_b, ..*cosmology }));
+    let expected = [cosmology.omega_b, 0.0].map(|omega_b| LinearPower::estimate(&Cosmology { omega_b, ..*cosmology }));
     let [with_baryons, without] = expected;
     let expected = [with_baryons.map_err(|error| error.to_string())?, without.map_err(|error| error.to_string())?];
     let has_amplitude = readings.iter().any(|reading| reading.has_amplitude);

@@ -3,6 +3,7 @@
 
 use super::label::Label;
 use super::spline::Spline;
+use super::table::Row as TableRow;
 use super::table::TextTable;
 use crate::error::IcError;
 use comove_sim::Cosmology;
@@ -41,9 +42,11 @@ impl SpeciesTransfer {
     }
 }
 
-/// One of the two species.
+/// A fluid of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Species {
+    /// Gas and dark matter as one.
+    Both,
     /// Gas, which are the baryons.
     Gas,
     /// Cold dark matter.
@@ -55,11 +58,18 @@ pub enum Species {
 /// With the shares f of both in all matter and δ_m = f_g δ_g + f_d δ_d, the table gives (δ_g − δ_d)/δ_m, and the same of
 /// the velocities' divergences. So δ_g/δ_m = 1 + f_d (δ_g − δ_d)/δ_m and δ_d/δ_m = 1 − f_g (δ_g − δ_d)/δ_m, and their
 /// mean is δ_m whatever the table.
+///
+/// Here δ_m is that of cold dark matter and baryons. Beside massive neutrinos velocities have the growth rate of the table at each
+/// wave number.
 #[derive(Clone, Debug)]
 pub struct SpeciesRatios {
     gas_share: f64,
     density: Spline,
     velocity: Spline,
+    /// Growth rate of both species over that of the run; only beside massive neutrinos.
+    rate: Option<Spline>,
+    /// k in h/Mpc and the contrast of both species.
+    transfer: Vec<(f64, f64)>,
 }
 
 /// A row of a table: of gas and dark matter, up to one factor, the contrasts of the synchronous gauge and the velocities
@@ -72,6 +82,8 @@ struct Row {
     growth: [f64; 2],
     /// The contrast of both together by the table.
     total: Option<f64>,
+    /// Contrasts of massive neutrinos and of all matter, in tables that have them.
+    neutrinos: Option<[f64; 2]>,
 }
 
 /// How far the growth rate of a table may be from the run's. Radiation and the baryons' late fall make 0.02 at z = 99.
@@ -79,6 +91,9 @@ const GROWTH_RATE: f64 = 0.1;
 
 /// How far the contrast of all matter may be from that of its parts in the recipe's shares.
 const TOTAL: f64 = 2e-3;
+
+/// How far the share of neutrinos in a table may be from the recipe's: digits of a table make 0.01 for the lightest neutrinos.
+const NEUTRINOS: f64 = 0.05;
 
 impl SpeciesRatios {
     /// Reads a table at redshift `z`.
@@ -88,7 +103,7 @@ impl SpeciesRatios {
     /// redshift or cosmology.
     pub fn new(source: &SpeciesTransfer, cosmology: &Cosmology, z: f64) -> Result<Self, IcError> {
         let path = source.file();
-        let gas_share = cosmology.omega_b / cosmology.omega_m;
+        let gas_share = cosmology.baryon_fraction();
         let mean = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
         let table = TextTable::read(path)?;
         let rows = match source {
@@ -103,6 +118,9 @@ impl SpeciesRatios {
             return Err(table.wrong_line(row.line, reason));
         }
         check_growth_rate(&table, &rows, mean, cosmology, z)?;
+        if cosmology.has_neutrinos() {
+            check_neutrinos(&table, &rows, mean, cosmology, z)?;
+        }
         let difference = |values: fn(&Row) -> [f64; 2]| {
             let points = rows.iter().map(|row| {
                 let [gas, dark] = values(row);
@@ -110,17 +128,32 @@ impl SpeciesRatios {
             });
             Spline::new(&points.collect::<Vec<_>>())
         };
-        Ok(Self { gas_share, density: difference(|row| row.contrast), velocity: difference(|row| row.growth) })
+        let of_run = cosmology.growth(1.0 / (1.0 + z)).1;
+        let rate = |row: &Row| (row.k_h_mpc, mean(row.growth) / mean(row.contrast) / of_run);
+        Ok(Self {
+            gas_share,
+            density: difference(|row| row.contrast),
+            velocity: difference(|row| row.growth),
+            rate: cosmology.has_neutrinos().then(|| Spline::new(&rows.iter().map(rate).collect::<Vec<_>>())),
+            transfer: rows.iter().map(|row| (row.k_h_mpc, mean(row.contrast))).collect(),
+        })
     }
 
-    /// δ of the species over that of all matter, k in h/Mpc. Meaningful inside [`SpeciesRatios::range`].
+    /// δ of the species over that of all, k in h/Mpc. Meaningful inside [`SpeciesRatios::range`].
     pub fn density(&self, species: Species, k: f64) -> f64 {
         1.0 + self.share_of_the_other(species) * self.density.at(k)
     }
 
-    /// The velocity of the species over that of all matter, k in h/Mpc. Meaningful inside [`SpeciesRatios::range`].
+    /// The velocity of the species over that of all at the run's growth rate, k in h/Mpc. Meaningful inside
+    /// [`SpeciesRatios::range`].
     pub fn velocity(&self, species: Species, k: f64) -> f64 {
-        1.0 + self.share_of_the_other(species) * self.velocity.at(k)
+        let ratio = 1.0 + self.share_of_the_other(species) * self.velocity.at(k);
+        self.rate.as_ref().map_or(ratio, |rate| ratio * rate.at(k))
+    }
+
+    /// k in h/Mpc and contrasts of both species together, up to one factor, of the table's rows.
+    pub fn transfer(&self) -> &[(f64, f64)] {
+        &self.transfer
     }
 
     /// The k in h/Mpc of the table.
@@ -130,6 +163,7 @@ impl SpeciesRatios {
 
     fn share_of_the_other(&self, species: Species) -> f64 {
         match species {
+            Species::Both => 0.0,
             Species::Gas => 1.0 - self.gas_share,
             Species::DarkMatter => -self.gas_share,
         }
@@ -155,13 +189,15 @@ fn camb_rows(table: &TextTable, h: f64) -> Result<Vec<Row>, IcError> {
     let place = |name: &str, otherwise: usize| names.iter().position(|label| label.is(name)).unwrap_or(otherwise);
     let [dark, gas] = [place("CDM", 1), place("baryon", 2)];
     let [v_dark, v_gas, total] = [place("v_CDM", 10), place("v_b", 11), place("no_nu", 7)];
+    let [neutrinos, matter] = [place("mass_nu", 5), place("total", 6)];
     let (wave_number, factor) = wave_number(names, h);
-    let row = |row: &super::table::Row| Row {
+    let row = |row: &TableRow| Row {
         line: row.line,
         k_h_mpc: factor * row.values[wave_number],
         contrast: [row.values[gas], row.values[dark]],
         growth: [row.values[v_gas], row.values[v_dark]],
         total: Some(row.values[total]),
+        neutrinos: Some([row.values[neutrinos], row.values[matter]]),
     };
     Ok(table.rows.iter().map(row).collect())
 }
@@ -202,10 +238,10 @@ fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Ro
     let total = column("d_m").filter(|_| !names.iter().any(|label| label.text().starts_with("d_ncdm")));
     let a = 1.0 / (1.0 + z);
     let hubble = cosmology.comoving_hubble_h_mpc(a) * cosmology.h;
-    let gas_share = cosmology.omega_b / cosmology.omega_m;
+    let gas_share = cosmology.baryon_fraction();
     let growth_rate = cosmology.growth(a).1;
     let (wave_number, factor) = wave_number(&names, cosmology.h);
-    let row = |row: &super::table::Row| {
+    let row = |row: &TableRow| {
         let (line, row) = (row.line, &row.values);
         let k_h_mpc = factor * row[wave_number];
         let of_all = |[gas, dark]: [f64; 2]| gas_share * gas + (1.0 - gas_share) * dark;
@@ -222,7 +258,7 @@ fn class_rows(table: &TextTable, cosmology: &Cosmology, z: f64) -> Result<Vec<Ro
         };
         // which has no gauge
         let total = total.map(|d_m| row[d_m]);
-        Row { line, k_h_mpc, contrast: contrast.map(|d| d + shift), growth, total }
+        Row { line, k_h_mpc, contrast: contrast.map(|d| d + shift), growth, total, neutrinos: None }
     };
     Ok(table.rows.iter().map(row).collect())
 }
@@ -247,6 +283,40 @@ fn check_row(row: &Row, mean: impl Fn([f64; 2]) -> f64) -> Result<(), String> {
     }
 }
 
+/// The row whose k is next to 1 h/Mpc.
+fn nearest(rows: &[Row]) -> &Row {
+    let distance = |row: &&Row| row.k_h_mpc.ln().abs();
+    rows.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("rows")
+}
+
+/// Whether the table has the recipe's redshift, where it states one, and the recipe's share of massive neutrinos in all matter, by
+/// the row whose k is next to 1 h/Mpc.
+fn check_neutrinos(
+    table: &TextTable,
+    rows: &[Row],
+    mean: impl Fn([f64; 2]) -> f64,
+    cosmology: &Cosmology,
+    z: f64,
+) -> Result<(), IcError> {
+    if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
+        let reason = format!("the table is at z = {found}, the recipe's initial condition at {z}; make it at z = {z}");
+        return Err(table.wrong_line(line, reason));
+    }
+    let row = nearest(rows);
+    let delta = mean(row.contrast);
+    let share = |[neutrinos, all]: [f64; 2]| (delta - all) / (delta - neutrinos);
+    let (found, expected) = (row.neutrinos.map_or(0.0, share), cosmology.neutrino_fraction(1.0 / (1.0 + z)));
+    if (found / expected - 1.0).abs() <= NEUTRINOS {
+        return Ok(());
+    }
+    let reason = format!(
+        "massive neutrinos have {found:.5} of all matter, and the recipe's m_nu_ev = {} gives {expected:.5} at z = {z}; make the \
+         table for the recipe's cosmology",
+        cosmology.m_nu_ev
+    );
+    Err(table.wrong_line(row.line, reason))
+}
+
 /// Whether velocities make contrasts grow as the run does at its initial redshift, by the row whose k is next to 1 h/Mpc,
 /// far inside the horizon.
 fn check_growth_rate(
@@ -256,8 +326,7 @@ fn check_growth_rate(
     cosmology: &Cosmology,
     z: f64,
 ) -> Result<(), IcError> {
-    let distance = |row: &&Row| row.k_h_mpc.ln().abs();
-    let row = rows.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("rows");
+    let row = nearest(rows);
     let (found, expected) = (mean(row.growth) / mean(row.contrast), cosmology.growth(1.0 / (1.0 + z)).1);
     if (found / expected - 1.0).abs() <= GROWTH_RATE {
         return Ok(());

@@ -40,7 +40,7 @@ pub(super) fn read_transfer(path: &Path, cosmology: &Cosmology) -> Result<Tabula
     // without matter of other species these two are all
     let has_other_matter = OTHER_MATTER.iter().any(|start| begins(start));
     let parts = place("d_b").zip(place("d_cdm")).filter(|_| !has_other_matter);
-    let baryons = cosmology.omega_b / cosmology.omega_m;
+    let baryons = cosmology.baryon_fraction();
     // columns with their weights
     let (terms, is_over_k2) = match (total, place("d_m"), parts, table.columns()) {
         (Some(column), ..) => (vec![(column, 1.0)], true),

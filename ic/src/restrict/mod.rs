@@ -179,7 +179,7 @@ pub fn take_dark_matter(
         return Ok(mesh.take_particles(lengths, volume));
     }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
-    let expected = cosmology.map_or(0.0, |cosmology| cosmology.omega_b / cosmology.omega_m);
+    let expected = cosmology.map_or(0.0, Cosmology::baryon_fraction);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
         let reason = format!(
             "the gas of a run with dark matter must have omega_b/omega_m = {expected} of the mean matter \

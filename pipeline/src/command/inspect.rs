@@ -103,6 +103,9 @@ fn snapshot(file: &Path) -> Result<(), PipelineError> {
             "  h = {}, Omega_m = {}, Omega_b = {}, Omega_Lambda = {}",
             c.h, c.omega_m, c.omega_b, c.omega_lambda
         ))?;
+        if c.has_neutrinos() {
+            print(&format!("  massive neutrinos of {} eV in all, Omega_nu = {:.5}", c.m_nu_ev, c.omega_nu()))?;
+        }
         print(&format!("  age {:.4} Gyr", c.age_gyr(header.a)))?;
     }
     if let Some(dark_matter) = header.dark_matter {

@@ -1,6 +1,6 @@
 //! Linear theory of a run's universe, with the modes that its box and its initial mesh hold.
 
-use comove_ic::{LinearPower, PowerSource};
+use comove_ic::LinearPower;
 use comove_sim::Cosmology;
 use serde::Deserialize;
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl Theory {
         if !(from > 0.0 && to > 1.01 * from && to < 1e6) {
             return None;
         }
-        let power = LinearPower::new(&PowerSource::EisensteinHu, cosmology).ok()?;
+        let power = LinearPower::estimate(cosmology).ok()?;
         let d_ln_k = (to / from).ln() / WAVENUMBERS as f64;
         let wavenumbers = (0..WAVENUMBERS).map(|n| from * ((n as f64 + 0.5) * d_ln_k).exp());
         let modes: Vec<(f64, f64)> =

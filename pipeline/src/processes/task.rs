@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// What the first process sends the others.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
-    Ic(IcTask),
+    Ic(Box<IcTask>),
     Analysis(AnalysisTask),
 }
 

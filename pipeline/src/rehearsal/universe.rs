@@ -149,7 +149,7 @@ impl Toy {
         }
         let Species { gas, particles } = self.species;
         let fraction = match cosmology {
-            Some(cosmology) if gas && particles > 0 => cosmology.omega_b / cosmology.omega_m,
+            Some(cosmology) if gas && particles > 0 => cosmology.baryon_fraction(),
             _ => 1.0,
         };
         let mut state = if gas {
@@ -255,9 +255,9 @@ const UNKNOWN_BOX: f64 = 100.0;
 const NEUTRAL: f64 = 1.22;
 
 fn unknown_cosmology() -> Cosmology {
-    let (omega_r, w0, wa, t_cmb_k) = (0.0, -1.0, 0.0, 2.7255);
+    let (omega_r, m_nu_ev, w0, wa, t_cmb_k) = (0.0, 0.0, -1.0, 0.0, 2.7255);
     let (h, omega_m, omega_lambda, omega_b, sigma8, n_s) = (0.7, 0.3, 0.7, 0.045, 0.8, 0.96);
-    Cosmology { h, omega_m, omega_b, omega_lambda, omega_r, w0, wa, sigma8, n_s, t_cmb_k }
+    Cosmology { h, omega_m, omega_b, omega_lambda, omega_r, m_nu_ev, w0, wa, sigma8, n_s, t_cmb_k }
 }
 
 /// A root of the same shape with 16 cells along the shortest axis, or 32 if it is to be fine.

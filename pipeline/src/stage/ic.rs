@@ -334,7 +334,7 @@ impl Stage for InitialCondition {
             let line = work.progress.stage();
             let report = |activity: &str, fraction: f64| line.at(activity, fraction);
             let make = |communicator: &_| ic_task::make(self, communicator, &work.path(MESH), &report);
-            work.crew.run_collective(&Task::Ic(IcTask::Make(self.clone())), make)?
+            work.crew.run_collective(&Task::Ic(Box::new(IcTask::Make(self.clone()))), make)?
         };
         if let Self::Load(ic, _) = self {
             made.remarks.iter().for_each(|remark| tracing::warn!("{}: {remark}", ic.path.display()));
@@ -363,7 +363,7 @@ pub(crate) fn place(
     let task =
         IcTask::Place { mesh: input.path.clone(), facts: facts.clone(), parameters: Box::new(parameters.clone()) };
     let place = |communicator: &_| ic_task::place(communicator, &input.path, facts, parameters, &report);
-    let (state, audit, particles) = work.crew.run_collective(&Task::Ic(task), place)?;
+    let (state, audit, particles) = work.crew.run_collective(&Task::Ic(Box::new(task)), place)?;
     let header = SnapshotHeader {
         a: 1.0 / (1.0 + facts.z),
         box_length: facts.box_mpc_h,
@@ -426,7 +426,8 @@ pub(crate) struct GaussianOptions {
     pub baryons_only: bool,
     /// Transfer functions of gas and dark matter at `z`, densities and velocities: a table of CAMB (13 columns) or CLASS
     /// (`_tk.dat` of `output = mTk, vTk`) at that redshift. By default both have that of all matter; `power` and `sigma8` set
-    /// all matter as without.
+    /// all matter as without. With `m_nu_ev` the table of CAMB at `z`, of the run that made `power: #{ camb_transfer: … }` at
+    /// z = 0, is needed for one species too: spectrum and velocities follow from both tables, scale by scale.
     pub species_transfer: Option<SpeciesTransfer>,
     /// A region of finer particles, and of gas at their resolution: `cells` are then those of the coarsest lattice.
     pub zoom: Option<Zoom>,

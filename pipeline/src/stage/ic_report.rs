@@ -52,7 +52,7 @@ impl Stage for IcReport {
         let mesh = std::path::absolute(&input.path).map_err(PipelineError::io(&input.path))?;
         let examination = {
             work.progress.stage().doing("examining");
-            let task = Task::Ic(IcTask::Examine { mesh: mesh.clone(), ic: self.ic.clone() });
+            let task = Task::Ic(Box::new(IcTask::Examine { mesh: mesh.clone(), ic: self.ic.clone() }));
             work.crew.run_collective(&task, |communicator| ic_task::examine(communicator, &mesh, &self.ic))?
         };
         let count = |verdict| examination.findings.iter().filter(|finding| finding.verdict == verdict).count();

@@ -3,9 +3,7 @@
 use super::initial::{InitialCondition, InitialFacts, header, shown};
 use comove_ic::doctor::{self, Subject};
 use comove_ic::format::{Part, comove_ic as mesh_file};
-use comove_ic::{
-    Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, PowerSource, UniformMesh, restrict,
-};
+use comove_ic::{Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, UniformMesh, restrict};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
 use std::path::Path;
@@ -51,16 +49,16 @@ pub(crate) fn mesh(
 pub(crate) fn examine(communicator: &Communicator, mesh: &Path, ic: &InitialCondition) -> Result<Examination, IcError> {
     let header = ic.header();
     let cells = ic.mesh_cells();
-    let (cosmology, source, temperature_k, format) = match ic {
-        InitialCondition::Gaussian(ic) => (&ic.cosmology, ic.power.clone(), ic.temperature_k, LoadFormat::ComoveIc),
+    let (cosmology, power, temperature_k, format) = match ic {
+        InitialCondition::Gaussian(ic) => (&ic.cosmology, ic.linear_power(), ic.temperature_k, LoadFormat::ComoveIc),
         InitialCondition::Load(ic, contents) => {
             let format = ic.format.or(contents.map(|contents| contents.format)).unwrap_or(LoadFormat::ComoveIc);
-            (&ic.cosmology, PowerSource::default(), ic.temperature_k, format)
+            (&ic.cosmology, LinearPower::estimate(&ic.cosmology), ic.temperature_k, format)
         }
     };
     let part = Part::even(cells, communicator.rank(), communicator.size());
     let read = mesh_file::read(mesh, cells, part, &header);
-    let both = read.and_then(|mesh| Ok((mesh, LinearPower::new(&source, cosmology)?)));
+    let both = read.and_then(|mesh| Ok((mesh, power?)));
     let (mesh, power) = collective_result(communicator, both)?;
     let subject = Subject {
         cosmology,

@@ -11,7 +11,7 @@ use comove_analysis::halos::Catalogue;
 use comove_analysis::halos::mass_function::{MassBin, MassFunction, MassFunctionOptions, mass_function};
 use comove_analysis::halos::overdensity::MassDefinition;
 use comove_analysis::table::Record;
-use comove_ic::{LinearPower, PowerSource};
+use comove_ic::{LinearPower, PowerSource, SpeciesTransfer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ pub(crate) struct MassFunctions {
     pub options: MassFunctionOptions,
     /// Where the linear spectrum of the predictions comes from.
     pub power: PowerSource,
+    /// Its table at the initial redshift; only beside massive neutrinos.
+    pub start: Option<(SpeciesTransfer, f64)>,
 }
 
 /// What a recipe says in `mass_function(HALOS, #{ … })` besides what is counted.
@@ -40,12 +42,23 @@ pub(crate) const PREDICTION: [&str; 1] = ["power"];
 /// The kind of stage whose catalogues are counted.
 pub(crate) const HALOS: &str = "halos";
 
+/// Why a run with massive neutrinos has no predictions.
+const WITHOUT_TABLES: &str = "; no predictions: with m_nu_ev they need the two tables of ic_gaussian";
+
 impl MassFunctions {
     /// The mass function of a catalogue, and why bins have no predictions, if some have none.
     fn of(&self, catalogue: &Input) -> Result<(MassFunction, String), PipelineError> {
         let halos = read_json::<Catalogue>(&catalogue.path)?;
         let masses = halos.masses(self.options.definition)?;
-        let linear = LinearPower::new(&self.power, masses.cosmology())?;
+        let cosmology = masses.cosmology();
+        let linear = match &self.start {
+            Some((species, z)) => LinearPower::of_box(&self.power, Some(species), cosmology, *z)?,
+            None if cosmology.has_neutrinos() => {
+                let found = mass_function(&masses, &self.options, &|_| None)?;
+                return Ok((found, WITHOUT_TABLES.into()));
+            }
+            None => LinearPower::new(&self.power, cosmology)?,
+        };
         let is_known = AtomicBool::new(true);
         let sigma = |radius: f64| {
             let sigma = linear.sigma(radius);
@@ -85,11 +98,16 @@ impl Stage for MassFunctions {
 
     fn parameters(&self) -> Value {
         // a table counts by its content
-        json!({ "options": self.options, "power": self.power.name() })
+        let mut parameters = json!({ "options": self.options, "power": self.power.name() });
+        if let Some((species, z)) = &self.start {
+            parameters["species_transfer"] = json!({ "name": species.name(), "z": z });
+        }
+        parameters
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        self.power.file().map(PathBuf::from).into_iter().collect()
+        let start = self.start.as_ref().map(|(species, _)| species.file());
+        self.power.file().into_iter().chain(start).map(PathBuf::from).collect()
     }
 
     fn reads(&self, input: &StageResult) -> Result<Vec<Input>, PipelineError> {

@@ -1,6 +1,7 @@
 //! `power_spectrum`: P(k) of the density of a run's outputs.
 
 use super::analysis::Analysis;
+use super::initial::InitialCondition;
 use super::section::Section;
 use super::{Selection, Stage, Work};
 use crate::error::PipelineError;
@@ -9,7 +10,7 @@ use comove_analysis::figure::results::power_figure;
 use comove_analysis::power_spectrum::{PowerOptions, PowerSpectrum, Species, power_spectrum_by};
 use comove_analysis::table::Record;
 use comove_analysis::{AnalysisError, Part};
-use comove_ic::{IcError, LinearPower, PowerSource};
+use comove_ic::{IcError, LinearPower, PowerSource, SpeciesTransfer};
 use comove_sim::Cosmology;
 use comove_sim::parallel::Communicator;
 use serde_json::{Value, json};
@@ -28,12 +29,34 @@ pub(crate) struct PowerSpectra {
 pub(crate) struct LinearTheory {
     pub power: PowerSource,
     pub cosmology: Cosmology,
+    /// Table of the initial redshift; only beside massive neutrinos.
+    pub start: Option<(SpeciesTransfer, f64)>,
 }
 
 impl LinearTheory {
+    pub(crate) fn of(initial: &InitialCondition) -> Self {
+        match initial {
+            InitialCondition::Gaussian(ic) => Self {
+                power: ic.power.clone(),
+                cosmology: ic.cosmology,
+                start: ic.species_transfer.clone().filter(|_| ic.cosmology.has_neutrinos()).map(|table| (table, ic.z)),
+            },
+            InitialCondition::Load(ic, _) => {
+                Self { power: PowerSource::default(), cosmology: ic.cosmology, start: None }
+            }
+        }
+    }
+
+    fn linear_power(&self) -> Result<LinearPower, IcError> {
+        match &self.start {
+            Some((species, z)) => LinearPower::of_box(&self.power, Some(species), &self.cosmology, *z),
+            None => LinearPower::new(&self.power, &self.cosmology),
+        }
+    }
+
     /// P(k) at the bins of any spectrum: P(k, a) = P(k) D²(a)/D²(1).
     fn at_bins(&self) -> Result<impl Fn(&PowerSpectrum) -> Vec<f64>, IcError> {
-        let (linear, cosmology) = (LinearPower::new(&self.power, &self.cosmology)?, self.cosmology);
+        let (linear, cosmology) = (self.linear_power()?, self.cosmology);
         Ok(move |spectrum: &PowerSpectrum| {
             let grown = cosmology.growth_factor(1.0 / (1.0 + spectrum.redshift)).powi(2);
             spectrum.bins.iter().map(|bin| grown * linear.at(bin.k_h_mpc)).collect()

@@ -170,6 +170,11 @@ fn options() {
         "                                   ^",
         "cosmology: omega_lambda = 2.8: (H/H0)² is not positive at a = 0.794; reduce omega_lambda",
     );
+    check(
+        "cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1, m_nu_ev: 3 });",
+        "                                                                        ^",
+        "cosmology: m_nu_ev = 3: must lie between 0 and 2, as the sum of neutrino masses in eV",
+    );
 }
 
 /// Starts from a formula, and the two ways to count time.

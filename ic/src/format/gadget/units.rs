@@ -133,13 +133,18 @@ impl FileUnits {
             (h, "masses look multiplied by h twice"),
             (1e-9, "masses look like those of lengths in kpc/h"),
             (1e9, "masses look like those of lengths in Mpc/h"),
-            (1.0 - cosmology.omega_b / cosmology.omega_m, "particles have omega_m - omega_b, give them all of omega_m"),
+            (1.0 - cosmology.baryon_fraction(), "particles have omega_m - omega_b, give them all of omega_m"),
+            (
+                cosmology.omega_m / cosmology.omega_cb(),
+                "masses include neutrinos, which are smooth here: leave theirs out",
+            ),
         ];
         let why = cause(ratio, &causes, SAME_DENSITY).unwrap_or("check the number of particles and the unit of mass");
+        let name = if cosmology.has_neutrinos() { "omega_cb" } else { "omega_m" };
         Err(input.content(format!(
-            "{of} is {mass:.6e}, expected {expected:.6e} for {total} particles with the mean density of omega_m = {}: {} times, \
+            "{of} is {mass:.6e}, expected {expected:.6e} for {total} particles with the mean density of {name} = {}: {} times, \
              {why}",
-            cosmology.omega_m,
+            cosmology.omega_cb(),
             shown(ratio)
         )))
     }

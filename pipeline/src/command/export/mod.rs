@@ -41,11 +41,11 @@ fn output(asked: &Export, ending: &str) -> PathBuf {
     asked.output.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}{ending}")))
 }
 
-/// Density parameter of the gas: all matter where there is no dark matter.
+/// Density parameter of the gas: all matter of the box where there is no dark matter.
 fn omega_of_gas(cosmology: &Cosmology, has_gas: bool, has_dark_matter: bool) -> f64 {
     match (has_gas, has_dark_matter) {
         (false, _) => 0.0,
-        (true, false) => cosmology.omega_m,
+        (true, false) => cosmology.omega_cb(),
         (true, true) => cosmology.omega_b,
     }
 }

@@ -213,6 +213,9 @@ fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(
         let found = serde_json::to_string(&run.parameters.boundary).expect("names");
         return refuse("boundary", found, "a periodic box");
     }
+    if facts.cosmology.has_neutrinos() {
+        return refuse("m_nu_ev", facts.cosmology.m_nu_ev.to_string(), "m_nu_ev: 0, as neutrinos are not exported");
+    }
     let is_power = facts.cells[0].is_power_of_two() && facts.root[0].is_power_of_two();
     if code == Code::Ramses && !is_power {
         return refuse("cells", facts.cells[0].to_string(), "a power of 2");

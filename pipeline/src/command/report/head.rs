@@ -155,7 +155,7 @@ impl Start {
     /// Mass of the lightest particles and number of all: beside gas they have what omega_b leaves of all matter.
     fn of_particles(&self, gas: bool) -> String {
         let volume = self.lengths().iter().product::<f64>();
-        let share = self.cosmology.filter(|_| gas).map_or(1.0, |c| 1.0 - c.omega_b / c.omega_m);
+        let share = self.cosmology.filter(|_| gas).map_or(1.0, |c| 1.0 - c.baryon_fraction());
         let unit = if self.cosmology.is_some() { " M☉/h" } else { "" };
         let side = (self.particles as f64).cbrt().round() as usize;
         let number =
@@ -216,9 +216,9 @@ fn of_other(resolver: &CampaignResolver<'_>, n: usize) -> Option<Properties> {
 }
 
 fn of_cosmology(cosmology: &Cosmology) -> String {
-    let Cosmology { h, omega_m, omega_b, omega_lambda, omega_r, w0, wa, sigma8, n_s, .. } = *cosmology;
+    let Cosmology { h, omega_m, omega_b, omega_lambda, omega_r, m_nu_ev, w0, wa, sigma8, n_s, .. } = *cosmology;
     let always = [("Ωm", omega_m), ("ΩΛ", omega_lambda), ("Ωb", omega_b), ("h", h), ("σ8", sigma8), ("ns", n_s)];
-    let unusual = [("Ωr", omega_r, 0.0), ("w0", w0, -1.0), ("wa", wa, 0.0)];
+    let unusual = [("Ωr", omega_r, 0.0), ("Σmν/eV", m_nu_ev, 0.0), ("w0", w0, -1.0), ("wa", wa, 0.0)];
     let unusual = unusual.into_iter().filter(|(_, value, usual)| value != usual).map(|(name, value, _)| (name, value));
     always
         .into_iter()

@@ -200,13 +200,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             );
             return Err(Refusal::error(name, message, Some("level")));
         }
-        let linear =
-            initial_of(&run.node).filter(|_| options.species == Species::Matter).map(|initial| match initial {
-                InitialCondition::Gaussian(ic) => LinearTheory { power: ic.power.clone(), cosmology: ic.cosmology },
-                InitialCondition::Load(ic, _) => {
-                    LinearTheory { power: PowerSource::default(), cosmology: ic.cosmology }
-                }
-            });
+        let linear = initial_of(&run.node).filter(|_| options.species == Species::Matter).map(LinearTheory::of);
         Ok(PowerSpectra { outputs, options, linear })
     });
     with_options(engine, "density_pdf", |name, options, outputs, run| {
@@ -310,6 +304,13 @@ fn mass_function(
             InitialCondition::Load(ic, _) => ic.cosmology,
         });
         if let (Some(power), Some(cosmology)) = (&power, &cosmology) {
+            if cosmology.has_neutrinos() {
+                let message = format!(
+                    "power = {}: with m_nu_ev predictions take the tables of ic_gaussian; remove power",
+                    power.name()
+                );
+                return Err(Refusal::error(FUNCTION, message, Some("power")));
+            }
             check_power(FUNCTION, &session, place, power, cosmology)?;
         }
         let options: MassFunctionOptions = decode_with(FUNCTION, options, &[&PREDICTION[..], &[NAME]].concat())?;
@@ -329,7 +330,8 @@ fn mass_function(
             InitialCondition::Load(..) => None,
         };
         let power = power.or_else(of_run).unwrap_or_default();
-        Ok(Node::new(MassFunctions { options, power }, vec![halos.clone()]))
+        let start = initial_of(&halos).and_then(|initial| LinearTheory::of(initial).start);
+        Ok(Node::new(MassFunctions { options, power, start }, vec![halos.clone()]))
     })?;
     Ok(Analysis(node))
 }

@@ -25,9 +25,11 @@ pub(crate) const COSMOLOGY: Type = Type {
            comoving where nothing else is said.",
     properties: &[
         ("h", "float", "H0/(100 km/s/Mpc)"),
-        ("omega_m", "float", "matter today, in the critical density"),
+        ("omega_m", "float", "matter today, in the critical density, massive neutrinos included"),
+        ("omega_cb", "float", "cold dark matter and baryons today: omega_m without massive neutrinos"),
         ("omega_b", "float", "baryons today"),
         ("omega_lambda", "float", "dark energy today"),
+        ("m_nu_ev", "float", "sum of the neutrino masses in eV"),
         ("sigma8", "float", "RMS of the linear density in spheres of 8 Mpc/h today"),
         ("n_s", "float", "slope of the primordial spectrum"),
     ],
@@ -53,7 +55,7 @@ pub(crate) const COSMOLOGY: Type = Type {
         Function::new(&["age_gyr(cosmology: Cosmology, z: float) -> float"], "Age of the universe at z in Gyr."),
         Function::new(
             &["growth_factor(cosmology: Cosmology, z: float) -> float"],
-            "Linear growth of matter at z, in that of today.",
+            "Linear growth at z of the matter in the box, in that of today; massive neutrinos are smooth.",
         ),
         Function::new(&["growth_rate(cosmology: Cosmology, z: float) -> float"], "f = dlnD/dlna at z."),
         Function::new(
@@ -63,12 +65,12 @@ pub(crate) const COSMOLOGY: Type = Type {
         Function::new(
             &["linear_power(cosmology: Cosmology, k: float, z: float) -> float"],
             "Linear P(k) of matter at z in (Mpc/h)³, k in h/Mpc: the spectrum of Eisenstein & Hu 1998 with the \
-             amplitude `sigma8`.",
+             amplitude `sigma8`; refused with `m_nu_ev`.",
         ),
         Function::new(&["hubble_km_s_mpc(cosmology: Cosmology, z: float) -> float"], "H at z in km/s/Mpc."),
         Function::new(
             &["critical_over_mean(cosmology: Cosmology, z: float) -> float"],
-            "Critical density over the mean matter density at z.",
+            "Critical density over the mean density of the matter in the box at z, which is without massive neutrinos.",
         ),
     ],
     members: &[],
@@ -80,15 +82,20 @@ pub(crate) const COSMOLOGY: Type = Type {
 pub(crate) struct CosmologyOptions {
     /// H0/(100 km/s/Mpc).
     h: f64,
-    /// Matter today, in the critical density.
+    /// Matter today, in the critical density, massive neutrinos included; the box holds the rest of it.
     omega_m: f64,
     /// Baryons today; they shape the initial spectrum.
     omega_b: f64,
     /// Dark energy today; by default what makes the universe flat.
     omega_lambda: Option<f64>,
-    /// Radiation today; in the background only.
+    /// Radiation today; in the background only. With `m_nu_ev` photons alone, 2.473·10⁻⁵/h²: H(a) counts massive neutrinos also
+    /// while they are relativistic.
     #[serde(default)]
     omega_r: f64,
+    /// Sum of the neutrino masses in eV, three species of equal mass, N_eff = 3.046; up to 2. They are smooth and enter H(a)
+    /// alone; `ic_gaussian` then needs two tables of CAMB in `power` and `species_transfer`.
+    #[serde(default)]
+    m_nu_ev: f64,
     /// Dark energy equation of state today.
     #[serde(default = "minus_one")]
     w0: f64,
@@ -123,6 +130,8 @@ pub(crate) fn register(engine: &mut Engine) {
     engine
         .register_get("h", |c: &mut Cosmology| c.h)
         .register_get("omega_m", |c: &mut Cosmology| c.omega_m)
+        .register_get("omega_cb", |c: &mut Cosmology| c.omega_cb())
+        .register_get("m_nu_ev", |c: &mut Cosmology| c.m_nu_ev)
         .register_get("omega_b", |c: &mut Cosmology| c.omega_b)
         .register_get("omega_lambda", |c: &mut Cosmology| c.omega_lambda)
         .register_get("sigma8", |c: &mut Cosmology| c.sigma8)
@@ -185,6 +194,7 @@ fn cosmology(options: Map) -> Bound<Cosmology> {
     let cosmology = Cosmology {
         omega_lambda: o.omega_lambda.unwrap_or(1.0 - o.omega_m - o.omega_r),
         omega_r: o.omega_r,
+        m_nu_ev: o.m_nu_ev,
         w0: o.w0,
         wa: o.wa,
         t_cmb_k: o.t_cmb_k,

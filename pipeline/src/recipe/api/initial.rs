@@ -17,7 +17,7 @@ use crate::stage::ic::{GaussianOptions, InitialCondition, LoadOptions, TITLE, sh
 use crate::stage::ic_report::IcReport;
 use comove_ic::gaussian_ic::{NEEDS_DARK_MATTER, NEEDS_NO_ZOOM, NEEDS_PARTICLES, all_baryons};
 use comove_ic::load_ic::FOR_GAS_ALONE;
-use comove_ic::{GaussianIc, IcError, LinearPower, LoadFormat, NoiseFile, PowerSource, SpeciesRatios};
+use comove_ic::{GaussianIc, IcError, LinearPower, LoadFormat, NoiseFile, PowerSource, SpeciesRatios, SpeciesTransfer};
 use comove_kernels::memory;
 use comove_sim::Cosmology;
 use rhai::{Dynamic, Engine, EvalAltResult, ImmutableString, Map, NativeCallContext};
@@ -69,7 +69,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 return Err(Refusal::error("ic_gaussian", message, Some("baryons_only")));
             }
             if let Some(source) = &mut options.species_transfer {
-                if !(options.gas && options.dark_matter) {
+                if !(options.gas && options.dark_matter || cosmology.has_neutrinos()) {
                     let message = format!("species_transfer: {NEEDS_DARK_MATTER}");
                     return Err(Refusal::error("ic_gaussian", message, Some("species_transfer")));
                 }
@@ -87,6 +87,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             if let Some(source) = options.species_transfer.as_ref().filter(|source| source.file().exists()) {
                 SpeciesRatios::new(source, &cosmology, options.z).map_err(|error| unusable("ic_gaussian", error))?;
             }
+            check_tables_of_neutrinos(&options, &cosmology)?;
             if !(options.dark_matter || options.baryons_only)
                 && let Some(warning) = all_baryons(&cosmology, TELL)
             {
@@ -214,6 +215,17 @@ pub(super) fn check_power(
     if source.file().is_some_and(Path::exists) {
         let power = LinearPower::new(source, cosmology).map_err(|error| unusable(function, error))?;
         power.remarks().iter().for_each(|remark| session.warn(function, place, remark));
+    }
+    Ok(())
+}
+
+/// Reads the two tables beside massive neutrinos, if both are there.
+fn check_tables_of_neutrinos(options: &GaussianOptions, cosmology: &Cosmology) -> Bound<()> {
+    let species = options.species_transfer.as_ref();
+    let files = [options.power.file(), species.map(SpeciesTransfer::file)];
+    if cosmology.has_neutrinos() && files.into_iter().all(|file| file.is_some_and(Path::exists)) {
+        LinearPower::of_box(&options.power, species, cosmology, options.z)
+            .map_err(|error| unusable("ic_gaussian", error))?;
     }
     Ok(())
 }

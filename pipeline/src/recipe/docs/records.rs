@@ -174,7 +174,13 @@ const UNITS: &[(&str, &MembersByUnit)] = &[
     ("Traffic", &[("byte", &["bytes"]), ("s", &["seconds", "exchanging", "waiting"])]),
     ("Steering", &[("code time", &["dt_max"]), ("", &["threshold_factor"])]),
     ("RunSummary", &[("", &["a", "mass_drift", "energy_residual"]), ("byte", &["bytes_per_cell"])]),
-    ("Cosmology", &[("", &["h", "omega_m", "omega_b", "omega_lambda", "omega_r", "w0", "wa", "sigma8", "n_s"])]),
+    (
+        "Cosmology",
+        &[
+            ("", &["h", "omega_m", "omega_b", "omega_lambda", "omega_r", "w0", "wa", "sigma8", "n_s"]),
+            ("eV", &["m_nu_ev"]),
+        ],
+    ),
     (
         "Audit",
         &[("code momentum density", &["momentum_scale"]), ("code energy density", &["unresolved_kinetic_energy"])],
