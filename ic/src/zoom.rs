@@ -83,13 +83,14 @@ impl Zoom {
         self.nests(cells, box_mpc_h).iter().map(Nest::particles).sum()
     }
 
-    /// Cells of the gas at the resolution of each lattice but the coarsest: those of its particles, and whole groups of the octree.
+    /// Cells of the gas at the resolution of each lattice but the coarsest: whole groups of the octree, which hold the places of its
+    /// particles and a margin of 16 cells for those that have left them and for the flag buffer of a run.
     pub(crate) fn gas_regions(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<[Span; 3]> {
         let nests = self.nests(cells, box_mpc_h);
         let mut regions: Vec<[Span; 3]> = Vec::new();
         for nest in nests[1..].iter().rev() {
             let around = regions.last().map(|finer| finer.map(|span| span.parents().padded(self.padding)));
-            regions.push(around.unwrap_or(nest.region).map(|span| span.in_blocks(GROUP)));
+            regions.push(around.unwrap_or(nest.region).map(|span| span.padded(GROUP).in_blocks(GROUP)));
         }
         regions.reverse();
         regions

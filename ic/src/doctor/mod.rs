@@ -32,6 +32,7 @@ use comove_sim::kernels::point::particle::mass_of_class;
 use comove_sim::parallel::Communicator;
 use fields::{Grid, SpeciesModes};
 pub use modes::Spectrum;
+use rustfft::num_complex::Complex;
 use serde::{Deserialize, Serialize};
 use species::Judge;
 use std::f64::consts::{PI, TAU};
@@ -291,7 +292,11 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
         }
     }
     if let (Some(gas), Some(dark_matter)) = (&gas, &dark_matter) {
-        both(&mut examination, &grid, gas, dark_matter, &linear);
+        // lattices side by side have noise in density that their velocities lack
+        match has_several_masses {
+            true => both(&mut examination, &grid, &gas.delta, &grid.convergence(dark_matter, rate), &linear),
+            false => both(&mut examination, &grid, &gas.delta, &dark_matter.delta, &linear),
+        }
     }
     examination
 }
@@ -394,14 +399,15 @@ fn particle_lattice(
     }
 }
 
+/// Compares density contrasts of both species.
 fn both(
     examination: &mut Examination,
     grid: &Grid,
-    gas: &SpeciesModes,
-    dark_matter: &SpeciesModes,
+    gas: &[Complex<f64>],
+    dark_matter: &[Complex<f64>],
     linear: &dyn Fn(f64) -> f64,
 ) {
-    let likeness = grid.likeness(&gas.delta, &dark_matter.delta, linear);
+    let likeness = grid.likeness(gas, dark_matter, linear);
     if likeness.ratio == 0.0 {
         return;
     }
@@ -449,15 +455,9 @@ fn picture(
 ) -> Picture {
     let alone = Communicator::alone();
     let delta = to_cells(&alone, grid.cells, modes.delta.clone());
-    let [low, theta] = {
-        let zeros = || vec![rustfft::num_complex::Complex::ZERO; modes.delta.len()];
-        let (mut low, mut theta) = (zeros(), zeros());
-        grid.for_each_mode(modes::WITHIN, |_, k, index, _| {
-            low[index] = modes.delta[index];
-            theta[index] = modes::convergence(modes, k, index, rate);
-        });
-        [low, theta].map(|modes| to_cells(&alone, grid.cells, modes))
-    };
+    let mut low = vec![Complex::ZERO; modes.delta.len()];
+    grid.for_each_mode(modes::WITHIN, |_, _, index, _| low[index] = modes.delta[index]);
+    let [low, theta] = [low, grid.convergence(modes, rate)].map(|modes| to_cells(&alone, grid.cells, modes));
     let step = grid.count().div_ceil(POINTS).max(1);
     let [nx, ny, nz] = grid.cells;
     let plane = nz / 2 * nx * ny;

