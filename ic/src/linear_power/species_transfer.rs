@@ -119,7 +119,7 @@ impl SpeciesRatios {
         }
         check_growth_rate(&table, &rows, mean, cosmology, z)?;
         if cosmology.has_neutrinos() {
-            check_neutrinos(&table, &rows, mean, cosmology, z)?;
+            check_neutrinos(&table, &rows, cosmology, z)?;
         }
         let difference = |values: fn(&Row) -> [f64; 2]| {
             let points = rows.iter().map(|row| {
@@ -291,21 +291,15 @@ fn nearest(rows: &[Row]) -> &Row {
 
 /// Whether the table has the recipe's redshift, where it states one, and the recipe's share of massive neutrinos in all matter, by
 /// the row whose k is next to 1 h/Mpc.
-fn check_neutrinos(
-    table: &TextTable,
-    rows: &[Row],
-    mean: impl Fn([f64; 2]) -> f64,
-    cosmology: &Cosmology,
-    z: f64,
-) -> Result<(), IcError> {
+fn check_neutrinos(table: &TextTable, rows: &[Row], cosmology: &Cosmology, z: f64) -> Result<(), IcError> {
     if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
         let reason = format!("the table is at z = {found}, the recipe's initial condition at {z}; make it at z = {z}");
         return Err(table.wrong_line(line, reason));
     }
     let row = nearest(rows);
-    let delta = mean(row.contrast);
-    let share = |[neutrinos, all]: [f64; 2]| (delta - all) / (delta - neutrinos);
-    let (found, expected) = (row.neutrinos.map_or(0.0, share), cosmology.neutrino_fraction(1.0 / (1.0 + z)));
+    let share = |(both, [neutrinos, all]): (f64, [f64; 2])| (both - all) / (both - neutrinos);
+    let found = row.total.zip(row.neutrinos).map_or(0.0, share);
+    let expected = cosmology.neutrino_fraction(1.0 / (1.0 + z));
     if (found / expected - 1.0).abs() <= NEUTRINOS {
         return Ok(());
     }
