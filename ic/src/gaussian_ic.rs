@@ -788,8 +788,8 @@ mod tests {
     }
 
     #[test]
-    fn a_zoom_of_gas_is_refused() {
-        let said = GaussianIc { gas: true, ..zoomed(1) }.check().unwrap_err().to_string();
-        assert!(said.starts_with("zoom = ") && said.contains("gas: false"), "{said}");
+    fn a_zoom_of_gas_alone_is_refused() {
+        let said = GaussianIc { gas: true, dark_matter: false, ..zoomed(1) }.check().unwrap_err().to_string();
+        assert!(said.starts_with("zoom = ") && said.contains("dark_matter: true"), "{said}");
     }
 }

@@ -312,9 +312,9 @@ def test_enzo_deck(both):
     temperature = float(found["CosmologySimulationInitialTemperature"])
     load = f'ic_load(C, "{folder}", #{{ box_mpc_h: 20, cells: 32, z: 49, temperature_k: {temperature} }})'
     lines = (both[0] / "export.rhai").read_text().splitlines()
-    (both[0] / "enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("enzo", [ic_report(IC)])']))
+    (both[0] / "enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("of_enzo", [ic_report(IC)])']))
     comove(both[0], "run", "enzo.rhai")
-    made, loaded = [next(both[0].glob(f"{name}/ic_*/initial_condition.h5")) for name in ["export", "enzo"]]
+    made, loaded = [next(both[0].glob(f"{name}/ic_*/initial_condition.h5")) for name in ["export", "of_enzo"]]
     with h5py.File(made) as made, h5py.File(loaded) as loaded:
         for name in ["density", "momentum_x", "momentum_z", "internal_energy"]:
             assert np.allclose(loaded[name][:], made[name][:], rtol=1e-9, atol=1e-12)
@@ -340,7 +340,7 @@ def test_nyx_deck(tmp_path):
     assert 0 <= min(x.min(), z.min()) and max(x.max(), z.max()) <= side
     assert mass.sum() / side**3 == pytest.approx(OMEGA_M * CRITICAL * H**2, rel=1e-5)
     # the growing mode in km/s: ψ a H f, where ψ = x − q on a lattice
-    comove(tmp_path, "run", "export.rhai", "--only", "initial_condition")
+    comove(tmp_path, "run", "export.rhai", "--only", "Initial condition")
     with h5py.File(next(tmp_path.glob("export/ic_*/initial_condition.h5"))) as made:
         assert np.allclose(vz, made["velocity_z"][:].ravel() * 100 * (1 + Z_START), rtol=1e-5, atol=1e-4)
     recipe(tmp_path, 32, True)
