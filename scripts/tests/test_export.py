@@ -312,8 +312,8 @@ def test_enzo_deck(both):
     temperature = float(found["CosmologySimulationInitialTemperature"])
     load = f'ic_load(C, "{folder}", #{{ box_mpc_h: 20, cells: 32, z: 49, temperature_k: {temperature} }})'
     lines = (both[0] / "export.rhai").read_text().splitlines()
-    (both[0] / "enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("of_enzo", [ic_report(IC)])']))
-    comove(both[0], "run", "enzo.rhai")
+    (both[0] / "of_enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("of_enzo", [ic_report(IC)])']))
+    comove(both[0], "run", "of_enzo.rhai")
     made, loaded = [next(both[0].glob(f"{name}/ic_*/initial_condition.h5")) for name in ["export", "of_enzo"]]
     with h5py.File(made) as made, h5py.File(loaded) as loaded:
         for name in ["density", "momentum_x", "momentum_z", "internal_energy"]:
@@ -344,7 +344,7 @@ def test_nyx_deck(tmp_path):
     with h5py.File(next(tmp_path.glob("export/ic_*/initial_condition.h5"))) as made:
         assert np.allclose(vz, made["velocity_z"][:].ravel() * 100 * (1 + Z_START), rtol=1e-5, atol=1e-4)
     recipe(tmp_path, 32, True)
-    assert "gas; --for nyx writes dark matter alone" in comove(tmp_path, "export", "export.rhai", "no", "--for", "nyx", code=2)
+    assert "gas; --for nyx writes dark matter alone" in comove(tmp_path, "export", "export.rhai", "no", "--for", "nyx", code=4)
 
 
 @pytest.mark.parametrize("code", ["gadget", "swift"])

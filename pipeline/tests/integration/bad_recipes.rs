@@ -240,6 +240,7 @@ fn criteria() {
     verdict(&format!("{BEFORE}{none}"), &[]).expect("nobody is surprised");
     check(r#"density_above([8, "64"]);"#, "^", "density_above: a threshold is a text, expected a number");
     check("mass_above(0);", "^", "mass_above: a threshold of 0: must be positive");
+    check("region_of_particles(0);", "^", "region_of_particles: level is 0; expected a whole number from 1 to 16");
     check("particles_above(true);", "^", "particles_above: a threshold is a truth value, expected a number");
     check("overdensity_above(|level| level - 1);", "^", "overdensity_above: a threshold of -1: must be positive");
     check(

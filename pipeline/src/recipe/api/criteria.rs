@@ -42,6 +42,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     )
     .used_as("particles_above(8), with thresholds as in density_above"),
     Function::new(
+        &["region_of_particles(level: ?) -> Map"],
+        "Where a cell holds mass of the lightest particles, on levels below `level`: follows the region of a zoom simulation, also \
+         within `all`. Where all particles have one mass, this is every cell near one.",
+    )
+    .used_as("region_of_particles(2) or all([region_of_particles(5), overdensity_above(|level| 8 ** (level + 1))])"),
+    Function::new(
         &["gradient_above(quantity: String, threshold: ?) -> Map"],
         "Where the change across the cell, |u₊ − u₋|/2 on its steepest axis, is at least the threshold times \
          its value; of `\"density\"`, `\"pressure\"` or `\"velocity\"` (each component, compared to |v| + c_s).",
@@ -109,6 +115,8 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
     engine.register_fn("particles_above", |context: NativeCallContext, number: Dynamic| {
         of_thresholds(&context, number, |thresholds| criterion(&Criterion::ParticlesAbove { thresholds }))
     });
+    engine
+        .register_fn("region_of_particles", |level: Dynamic| Later::or_now(level, |level| region_of_particles(&level)));
     engine.register_fn("jeans_cells_below", |context: NativeCallContext, cells: Dynamic| {
         of_thresholds(&context, cells, |thresholds| criterion(&Criterion::JeansCellsBelow { thresholds }))
     });
@@ -332,6 +340,16 @@ struct BallOptions {
     radius: f64,
     /// Levels below this one are refined.
     level: u8,
+}
+
+fn region_of_particles(level: &Dynamic) -> Bound<Dynamic> {
+    match level.as_int() {
+        Ok(levels @ 1..=LEVELS) => criterion(&Criterion::ParticlesAbove { thresholds: vec![0.0; levels as usize] }),
+        _ => {
+            let message = format!("level is {level}; expected a whole number from 1 to {LEVELS}");
+            Err(Refusal::error("region_of_particles", message, None))
+        }
+    }
 }
 
 fn region(options: Map) -> Bound<Dynamic> {
