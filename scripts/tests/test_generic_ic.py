@@ -79,8 +79,8 @@ def test_gas_on_nested_meshes_comes_back(tmp_path):
     assert_particles(read, position, velocity, ACCURACY)
     first = np.zeros(3, int)
     for n, (length, offset) in enumerate(zip(ZOOM["lengths"], ZOOM["offsets"])):
-        first, prefix = 2 * (first + offset) if n else first, f"nest_{n}/" if n else ""
-        assert n == 0 or list(read[prefix + "first_cell"]) == list(first)
+        first, prefix = 2 * (first + offset) if n else first, f"nest_{n}_" if n else ""
+        assert n == 0 or list(read[prefix + "density_first"]) == list(first)
         delta = files.contrast(files.centres(length, first, universe.BOX / N / 2**n))
         density = read[prefix + "density"]
         assert np.allclose(density.transpose().ravel(), files.SHARE * (1 + delta), rtol=1e-6, atol=0)

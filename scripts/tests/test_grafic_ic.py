@@ -15,10 +15,8 @@ def read_back(folder):
     """Datasets of the initial condition; particles in the order of their identities."""
     with h5py.File(one(folder, "ic_load-*/initial_condition.h5")) as read:
         order = np.argsort(read["id"][:] & np.uint64((1 << 60) - 1)) if "id" in read else None
-        names = []
-        read.visititems(lambda name, found: names.append(name) if isinstance(found, h5py.Dataset) else None)
-        values = {name: read[name][:] for name in names}
-        values |= {f"{name}/first_cell": read[name].attrs["first_cell"] for name in read if name.startswith("nest_")}
+        values = {name: read[name][:] for name in read}
+        values |= {f"{name}_first": read[name].attrs["first_cell"] for name in read if "first_cell" in read[name].attrs}
     particles = {"id", "position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"}
     return {name: value[order] if name in particles else value for name, value in values.items()}
 
@@ -70,11 +68,11 @@ def test_gas_on_nested_meshes_comes_back(tmp_path):
     read = read_back(tmp_path / "run")
     assert_particles(read, position, velocity, SINGLE)
     for n, (shape, first) in enumerate(files.nested(N)):
-        prefix = f"nest_{n}/" if n else ""
+        prefix = f"nest_{n}_" if n else ""
         _, speed, delta = files.write_mesh(tmp_path / "again", shape, first, universe.BOX / N / 2**n)
         density = read[prefix + "density"]
         assert density.shape == shape[::-1]
-        assert n == 0 or tuple(read[prefix + "first_cell"]) == first
+        assert n == 0 or tuple(read[prefix + "density_first"]) == first
         assert np.allclose(density.ravel(), files.SHARE * (1 + delta), rtol=1e-6, atol=0)
         momentum = density.ravel() * speed[:, 1] * universe.A / 100
         assert np.allclose(read[prefix + "momentum_y"].ravel(), momentum, rtol=1e-5, atol=1e-9)

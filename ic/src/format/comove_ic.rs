@@ -2,7 +2,9 @@
 //!
 //! Described in docs/snapshot-format.md.
 
-use super::hdf5_input::{AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, pieces, text_of};
+use super::hdf5_input::{
+    AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, numbers_of, pieces, text_of,
+};
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use super::write_arrays;
@@ -114,12 +116,12 @@ struct Form {
     nests: Vec<[Span; 3]>,
 }
 
-/// Group of the gas on a part of the n-th finer mesh, from 1.
-fn nest_group(n: usize) -> String {
-    format!("nest_{n}")
+/// Beginning of the names of datasets with gas on a part of the n-th finer mesh, from 1.
+fn nest_prefix(n: usize) -> String {
+    format!("nest_{n}_")
 }
 
-/// Attribute of such a group: its first cell along x, y, z, of those that would fill the box.
+/// Attribute of the density there: the first cell along x, y, z, of those that would fill the box.
 const FIRST_CELL: &str = "first_cell";
 
 impl Form {
@@ -145,18 +147,19 @@ impl Form {
             <[usize; 3]>::try_from(shape)
                 .map_err(|_| input.content(format!("dataset \"{name}\" needs three axes (z, y, x)")))
         };
-        while input.file.link_exists(&nest_group(nests.len() + 1)) {
-            let group = nest_group(nests.len() + 1);
+        let density = |nests: &[_]| format!("{}{}", nest_prefix(nests.len() + 1), DATASETS[0]);
+        while input.file.link_exists(&density(&nests)) {
+            let name = density(&nests);
             let [z, y, x] = whole(DATASETS[0])?.map(|n| n << (nests.len() + 1));
-            let dataset = format!("{group}/{}", DATASETS[0]);
-            let [nz, ny, nx] = whole(&dataset)?;
-            let refuse = |reason: &str| Err(input.content(format!("group \"{group}\": {reason}")));
+            let [nz, ny, nx] = whole(&name)?;
+            let refuse = |reason: &str| Err(input.content(format!("dataset \"{name}\": {reason}")));
             if nests.len() + 1 == CLASSES {
                 return refuse("expected at most 7 nested meshes");
             }
-            let first = match input.numbers(&[&group], FIRST_CELL)? {
-                Some((_, first)) if first.len() == 3 => [first[0], first[1], first[2]],
-                _ => return refuse("attribute \"first_cell\" is missing: expected the first cell along x, y, z"),
+            let attribute = input.file.dataset(&name).and_then(|dataset| dataset.attr(FIRST_CELL)).ok();
+            let first = attribute.and_then(|attribute| numbers_of(&attribute).ok()).filter(|first| first.len() == 3);
+            let Some(first) = first else {
+                return refuse("attribute \"first_cell\" is missing: expected the first cell along x, y, z");
             };
             let region = [0, 1, 2].map(|axis| {
                 let (count, of) = ([nx, ny, nz][axis], [x, y, z][axis]);
@@ -169,7 +172,7 @@ impl Form {
             }
             let parents = region.map(Span::parents);
             if nests.last().is_some_and(|outer| (0..3).any(|axis| !outer[axis].covers(parents[axis]))) {
-                return refuse("expected cells inside those of the next coarser group");
+                return refuse("expected cells inside those of the next coarser mesh");
             }
             nests.push(region);
         }
@@ -206,7 +209,7 @@ pub fn read(path: &Path, cells: [usize; 3], part: impl Into<Part>, recipe: &Head
     for (n, region) in nests.into_iter().enumerate() {
         let planes = part.planes.start << (n + 1)..part.planes.end << (n + 1);
         let mut nest = NestedGas::without_values(region, &planes);
-        read_gas(&mut nest.gas, &format!("{}/", nest_group(n + 1)))?;
+        read_gas(&mut nest.gas, &nest_prefix(n + 1))?;
         mesh.nests.push(nest);
     }
     mesh.dark_matter = if on_lattice {
@@ -322,7 +325,7 @@ pub fn write(path: &Path, communicator: &Communicator, mesh: &UniformMesh, heade
     let prepare = |file: &File| {
         let mut places = preface(file, mesh.cells, header, &names)?;
         for (n, nest) in mesh.nests.iter().enumerate() {
-            places.extend(allocate_nest(file, &nest_group(n + 1), nest.region)?);
+            places.extend(allocate_nest(file, &nest_prefix(n + 1), nest.region)?);
         }
         if let Some((_, total)) = set {
             places.extend(allocate_set(file, total)?);
@@ -352,12 +355,15 @@ fn rows_before(communicator: &Communicator, own: usize) -> usize {
     communicator.gather_all_of(&own)[FIRST..communicator.rank()].iter().sum()
 }
 
-/// Creates the group and the datasets of gas on a part of a finer mesh, and returns their places.
-fn allocate_nest(file: &File, group: &str, region: [Span; 3]) -> hdf5::Result<Vec<u64>> {
-    let first = region.map(|span| span.first as u64);
-    file.create_group(group)?.new_attr::<u64>().shape([3]).create(FIRST_CELL)?.write(&first[..])?;
+/// Creates the datasets of gas on a part of a finer mesh, and returns their places.
+fn allocate_nest(file: &File, prefix: &str, region: [Span; 3]) -> hdf5::Result<Vec<u64>> {
     let [nx, ny, nz] = region.map(|span| span.count);
-    DATASETS.iter().map(|name| allocate::<f64>(file, &format!("{group}/{name}"), &[nz, ny, nx])).collect()
+    let names = DATASETS.map(|name| format!("{prefix}{name}"));
+    let places =
+        names.iter().map(|name| allocate::<f64>(file, name, &[nz, ny, nx])).collect::<hdf5::Result<Vec<u64>>>()?;
+    let first = region.map(|span| span.first as u64);
+    file.dataset(&names[0])?.new_attr::<u64>().shape([3]).create(FIRST_CELL)?.write(&first[..])?;
+    Ok(places)
 }
 
 /// Creates the datasets of particles at given positions, and returns their places.

@@ -182,7 +182,7 @@ const MOST: usize = 64;
 ///
 /// # Errors
 /// The type and shape of what are no numbers.
-fn numbers_of(attribute: &Container) -> Result<Vec<f64>, String> {
+pub(super) fn numbers_of(attribute: &Container) -> Result<Vec<f64>, String> {
     if !(1..=MOST).contains(&attribute.size()) || !described(attribute).is_some_and(|found| is_number(&found)) {
         return Err(kind_of(attribute));
     }
