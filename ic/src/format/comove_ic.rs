@@ -166,7 +166,7 @@ impl Form {
                 Span { first: first[axis] as usize, count, of }
             });
             let is_inside = |span: &Span| span.count > 0 && span.count <= span.of && span.first < span.of;
-            let is_even = |span: &Span| span.first % 2 == 0 && span.count % 2 == 0;
+            let is_even = |span: &Span| span.first.is_multiple_of(2) && span.count.is_multiple_of(2);
             if !region.iter().all(|span| is_inside(span) && is_even(span)) {
                 return refuse("expected an even number of cells from an even one on, inside the box");
             }

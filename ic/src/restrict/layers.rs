@@ -50,7 +50,7 @@ impl Layers {
 
     /// Ranks whose layers or the layers beside them may have a cell of the cloud of a particle at z, in 2⁻³² of the box.
     pub(super) fn ranks_near(self, z: u32) -> Vec<usize> {
-        let layer = (u64::from(z) * self.root as u64 >> 32) as usize;
+        let layer = ((u64::from(z) * self.root as u64) >> 32) as usize;
         // the cloud reaches into the next layer, which others have beside theirs
         let around = (0..5).map(|n| (layer + 2 * self.root + n - 2) % self.root);
         let mut ranks: Vec<usize> = around.map(|layer| self.rank_of_layer(0, layer)).collect();

@@ -1,6 +1,6 @@
 //! Folders of HDF5 files as MUSIC writes them for Enzo (Bryan et al. 2014, ApJS 211, 19): dark matter and gas on one mesh.
 //!
-//! | files, each with a dataset of its name | values, index [z][y][x] |
+//! | files, each with a dataset of its name | values, index `[z][y][x]` |
 //! |---|---|
 //! | `ParticleDisplacements_x`, `y`, `z` | from the cell's centre, in box lengths |
 //! | `ParticleVelocities_x`, `y`, `z` | v_pec of dark matter |
