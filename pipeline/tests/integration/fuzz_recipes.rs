@@ -66,7 +66,7 @@ campaign("small", [M])
 "#,
     r#"const SEEDS = [1, 2];
 const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true, lpt_order: 3 }),
-    #{ z_end: 48, max_level: 1, refine: any([mass_above(30), all([particles_above(30), not(mass_above(40))])]) }));
+    #{ z_end: 48, max_level: 1, refine: any([mass_above(30), all([particles_above(30), region_of_particles(1), not(mass_above(40))])]) }));
 fn spread(s) {
     let some = s.particles(#{ most: 9 });
     s.statistics("density").variance + some.len() + s.lagrangian_region(some, #{ margin_mpc_h: 1 }).extent[0]
@@ -93,7 +93,7 @@ const WAVE = evolve(problem("acoustic_wave", #{ root: 16, amplitude: 1e-3 }), #{
 campaign("small", [compare(WAVE), slice(RUN, #{ axis: "x" }), measure("box", RUN, |s| [s.box, s.t])])
 "#,
     r#"let z = 2;
-let all = [C.h, C.omega_m, C.omega_b, C.omega_lambda, C.sigma8, C.n_s, C.comoving_distance_mpc_h(z),
+let all = [C.h, C.omega_m, C.omega_cb, C.m_nu_ev, C.omega_b, C.omega_lambda, C.sigma8, C.n_s, C.comoving_distance_mpc_h(z),
     C.transverse_distance_mpc_h(z), C.angular_diameter_distance_mpc_h(z), C.luminosity_distance_mpc_h(z),
     C.lookback_time_gyr(z), C.growth_rate(z), C.linear_power(0.1, z), C.sigma8(z), C.hubble_km_s_mpc(z), C.critical_over_mean(z)];
 print(`${all}`);
