@@ -88,9 +88,11 @@ impl Zoom {
     pub(crate) fn gas_regions(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<[Span; 3]> {
         let nests = self.nests(cells, box_mpc_h);
         let mut regions: Vec<[Span; 3]> = Vec::new();
-        for nest in nests[1..].iter().rev() {
+        for (n, nest) in nests.iter().enumerate().skip(1).rev() {
             let around = regions.last().map(|finer| finer.map(|span| span.parents().padded(self.padding)));
-            regions.push(around.unwrap_or(nest.region).map(|span| span.padded(GROUP).in_blocks(GROUP)));
+            // particle j starts at cell j less half a cell of the coarsest lattice
+            let margin = GROUP + (1 << (n - 1));
+            regions.push(around.unwrap_or(nest.region).map(|span| span.padded(margin).in_blocks(GROUP)));
         }
         regions.reverse();
         regions

@@ -325,7 +325,7 @@ def test_enzo_deck(both):
 
 
 NYX_KEYS = """amr.n_cell amr.max_level geometry.prob_lo geometry.prob_hi geometry.is_periodic nyx.initial_z nyx.final_z nyx.comoving_OmM
-nyx.comoving_h nyx.particle_init_type nyx.binary_particle_file nyx.do_grav nyx.do_hydro""".split()
+nyx.comoving_h nyx.particle_init_type nyx.binary_particle_file nyx.do_grav nyx.do_hydro nyx.particle_move_type max_step""".split()
 
 
 def test_nyx_deck(tmp_path):

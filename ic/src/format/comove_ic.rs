@@ -124,6 +124,9 @@ fn nest_prefix(n: usize) -> String {
 /// Attribute of the density there: the first cell along x, y, z, of those that would fill the box.
 const FIRST_CELL: &str = "first_cell";
 
+/// Cells of the box along an axis at most, at the resolution of nested gas.
+const MOST_CELLS: usize = 1 << 24;
+
 impl Form {
     fn of(input: &Hdf5Input) -> Result<Self, IcError> {
         let [on_lattice, off_lattice] = [LATTICE[0], POSITIONS[0]].map(|name| input.file.link_exists(name));
@@ -150,7 +153,7 @@ impl Form {
         let density = |nests: &[_]| format!("{}{}", nest_prefix(nests.len() + 1), DATASETS[0]);
         while input.file.link_exists(&density(&nests)) {
             let name = density(&nests);
-            let [z, y, x] = whole(DATASETS[0])?.map(|n| n << (nests.len() + 1));
+            let [z, y, x] = whole(DATASETS[0])?.map(|n| n.saturating_mul(1 << (nests.len() + 1)));
             let [nz, ny, nx] = whole(&name)?;
             let refuse = |reason: &str| Err(input.content(format!("dataset \"{name}\": {reason}")));
             if nests.len() + 1 == CLASSES {
@@ -158,14 +161,16 @@ impl Form {
             }
             let attribute = input.file.dataset(&name).and_then(|dataset| dataset.attr(FIRST_CELL)).ok();
             let first = attribute.and_then(|attribute| numbers_of(&attribute).ok()).filter(|first| first.len() == 3);
-            let Some(first) = first else {
-                return refuse("attribute \"first_cell\" is missing: expected the first cell along x, y, z");
+            let is_cell = |x: &f64| (0.0..MOST_CELLS as f64).contains(x) && x.fract() == 0.0;
+            let Some(first) = first.filter(|first| first.iter().all(is_cell)) else {
+                return refuse("attribute \"first_cell\" is missing or no cell: expected the first cell along x, y, z");
             };
             let region = [0, 1, 2].map(|axis| {
                 let (count, of) = ([nx, ny, nz][axis], [x, y, z][axis]);
                 Span { first: first[axis] as usize, count, of }
             });
-            let is_inside = |span: &Span| span.count > 0 && span.count <= span.of && span.first < span.of;
+            let is_inside =
+                |span: &Span| span.of <= MOST_CELLS && span.count > 0 && span.count <= span.of && span.first < span.of;
             let is_even = |span: &Span| span.first.is_multiple_of(2) && span.count.is_multiple_of(2);
             if !region.iter().all(|span| is_inside(span) && is_even(span)) {
                 return refuse("expected an even number of cells from an even one on, inside the box");

@@ -220,6 +220,9 @@ fn check(run: &Evolve, facts: &InitialFacts, code: Code, name: &str) -> Result<(
     if code == Code::Ramses && !is_power {
         return refuse("cells", facts.cells[0].to_string(), "a power of 2");
     }
+    if code == Code::Nyx && !run.parameters.gravity {
+        return refuse("gravity", "false".into(), "gravity, which moves its particles");
+    }
     if code != Code::Gamer && facts.root.iter().any(|n| *n != facts.root[0]) {
         return refuse("root", format!("{:?}", facts.root), "a cubic box");
     }

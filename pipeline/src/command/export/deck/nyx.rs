@@ -47,6 +47,8 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         ("amr.max_grid_size", "32".into(), ""),
         ("nyx.do_hydro", "0".into(), "ic.gas"),
         ("nyx.do_grav", i32::from(run.gravity).to_string(), "evolve.gravity"),
+        ("max_step", "10000000".into(), ""),
+        ("nyx.particle_move_type", "Gravitational".into(), ""),
         ("nyx.initial_z", facts.z.to_string(), "ic.z"),
         ("nyx.final_z", (1.0 / setup.end() - 1.0).to_string(), "evolve.z_end, evolve.coordinates"),
         ("nyx.relative_max_change_a", run.max_delta_a.to_string(), "evolve.max_delta_a"),
