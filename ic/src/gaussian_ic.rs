@@ -426,7 +426,7 @@ struct Flows<'c> {
     displacement: Flow<'c>,
     /// Of dark matter, over [`GaussianIc::rate`].
     velocity: Flow<'c>,
-    /// The same of gas, where it differs.
+    /// Velocity of gas over [`GaussianIc::rate`], where it differs from that of dark matter.
     gas_velocity: Option<Flow<'c>>,
 }
 

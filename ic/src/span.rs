@@ -14,11 +14,16 @@ pub struct Span {
 }
 
 impl Span {
+    /// All cells of an axis.
+    pub(crate) fn whole(of: usize) -> Self {
+        Self { first: 0, count: of, of }
+    }
+
     /// From a cell to another one, which may lie beyond the faces; at most the whole axis.
     pub(crate) fn new(first: i64, last: i64, of: usize) -> Self {
         let count = (last - first + 1) as usize;
         if count >= of {
-            return Self { first: 0, count: of, of };
+            return Self::whole(of);
         }
         Self { first: first.rem_euclid(of as i64) as usize, count, of }
     }
@@ -27,60 +32,60 @@ impl Span {
         (self.first + self.count) as i64 - 1
     }
 
-    /// With so many more cells on either side.
+    /// Adds `by` cells on either side.
     pub(crate) fn padded(self, by: usize) -> Self {
         Self::new(self.first as i64 - by as i64, self.last() + by as i64, self.of)
     }
 
-    /// On the next coarser lattice.
+    /// Cells of the next coarser lattice that share volume with the span.
     pub(crate) fn parents(self) -> Self {
         Self::new(self.first as i64 / 2, self.last() / 2, self.of / 2)
     }
 
-    /// On the next finer lattice.
+    /// Cells of the next finer lattice inside the span.
     pub(crate) fn children(self) -> Self {
         Self { first: 2 * self.first, count: 2 * self.count, of: 2 * self.of }
     }
 
-    /// The blocks of `unit` cells that share cells with it.
+    /// Blocks of `unit` cells that share cells with the span.
     pub(crate) fn in_blocks(self, unit: usize) -> Self {
         let (first, last) = (self.first / unit * unit, self.last() as usize / unit * unit + unit - 1);
         Self::new(first as i64, last as i64, self.of)
     }
 
-    /// True for a cell of it.
+    /// Whether the span contains `cell`.
     pub(crate) fn holds(self, cell: usize) -> bool {
         self.of > 0 && (cell + self.of - self.first) % self.of < self.count
     }
 
-    /// True if it has all cells of another one.
+    /// Whether the span contains all cells of `other`.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.count == self.of || (other.first + self.of - self.first) % self.of + other.count <= self.count
     }
 
-    /// Number of its cells before a cell of the axis.
+    /// Number of cells of the span before a cell of the axis.
     fn before(self, cell: usize) -> usize {
         let wrapped = (self.first + self.count).saturating_sub(self.of);
         cell.min(wrapped) + cell.saturating_sub(self.first).min(self.count - wrapped)
     }
 
-    /// Position of a cell among its cells in ascending order.
+    /// Position of a cell in the span, whose cells are counted in ascending order.
     pub(crate) fn position(self, cell: usize) -> Option<usize> {
         self.holds(cell).then(|| self.before(cell))
     }
 
-    /// Positions of its cells in a range of the axis.
+    /// Positions in the span of the cells of a range of the axis.
     pub(crate) fn positions(self, cells: &Range<usize>) -> Range<usize> {
         self.before(cells.start)..self.before(cells.end)
     }
 
-    /// Its cell at a position.
+    /// Cell at a position of the span.
     pub fn cell(self, position: usize) -> usize {
         let wrapped = (self.first + self.count).saturating_sub(self.of);
         if position < wrapped { position } else { self.first + position - wrapped }
     }
 
-    /// Cells from the first one to that at a position, around the axis.
+    /// Distance in cells from the first cell to the one at a position, around the axis.
     pub(crate) fn steps_to(self, position: usize) -> usize {
         (self.cell(position) + self.of - self.first) % self.of
     }

@@ -126,7 +126,7 @@ impl Zoom {
         for level in (0..=levels).rev() {
             let cells = cells.map(|n| n << level);
             let region = match level {
-                0 => cells.map(|n| Span { first: 0, count: n, of: n }),
+                0 => cells.map(Span::whole),
                 _ => span.map(Span::children),
             };
             nests.push(Nest { cells, class: levels - level, region, covered });

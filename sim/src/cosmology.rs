@@ -165,7 +165,7 @@ impl Cosmology {
         neutrinos / (neutrinos + self.omega_cb() / a.powi(3))
     }
 
-    /// Whether the model has massive neutrinos.
+    /// True for massive neutrinos.
     pub fn has_neutrinos(&self) -> bool {
         self.m_nu_ev > 0.0
     }

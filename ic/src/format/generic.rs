@@ -17,7 +17,7 @@ use super::reader::{Contents, Part, ReadPart, Reader, SAME_LAMBDA, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::span::Span;
-use crate::uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
+use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::parallel::{Communicator, collective_result};
 use hdf5::Dataset;
 use ndarray::{Ix3, s};
@@ -169,13 +169,7 @@ impl Fields {
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
         let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         if self.gas {
-            self.read_gas(ic, 0, ic.cells.map(|n| Span { first: 0, count: n, of: n }), &mut mesh)?;
-            for (n, region) in self.meshes.regions().into_iter().enumerate() {
-                let planes = part.planes.start << (n + 1)..part.planes.end << (n + 1);
-                let mut nest = NestedGas::without_values(region, &planes);
-                self.read_gas(ic, n + 1, region, &mut nest.gas)?;
-                mesh.nests.push(nest);
-            }
+            self.meshes.read_gas(&mut mesh, |n, region, gas| self.read_gas(ic, n, region, gas))?;
         }
         if self.dark_matter {
             let code = ic.box_mpc_h / (1.0 + ic.z) / 100.0;
@@ -237,10 +231,11 @@ impl Fields {
             let first = region[2].steps_to(piece.start);
             for x in 0..nx {
                 let values = self.block(mesh, name, region[0].steps_to(x), first..first + piece.len())?;
-                for (n, value) in values.into_iter().enumerate() {
-                    let (z, y) = (piece.start - planes.start + n % piece.len(), n / piece.len());
-                    let y = region[1].position((region[1].first + y) % region[1].of).expect("of the region");
-                    all[(z * ny + y) * nx + x] = unit * value;
+                for y in 0..ny {
+                    let line = &values[region[1].steps_to(y) * piece.len()..][..piece.len()];
+                    for (z, value) in (piece.start - planes.start..).zip(line) {
+                        all[(z * ny + y) * nx + x] = unit * value;
+                    }
                 }
             }
         }

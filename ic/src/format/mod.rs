@@ -1,5 +1,6 @@
 //! Files that hold an initial condition: the table of formats. [`par_ic`], [`nyx`], [`npy`] and [`vtkhdf`] are written only.
 
+mod cell_values;
 pub mod comove_ic;
 pub mod enzo;
 pub mod gadget;

@@ -5,7 +5,7 @@ use super::request::{LoadFormat, LoadIc};
 use crate::particle_set::ParticleSet;
 use crate::span::Span;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
-use crate::uniform_mesh::UniformMesh;
+use crate::uniform_mesh::{NestedGas, UniformMesh};
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
 use std::ops::Range;
@@ -125,8 +125,8 @@ impl Meshes {
     }
 
     /// The cells of each mesh but the first, of those that the box has at its resolution.
-    pub(super) fn regions(&self) -> Vec<[Span; 3]> {
-        let mut outer = self.base().cells.map(|n| Span { first: 0, count: n, of: n });
+    fn regions(&self) -> Vec<[Span; 3]> {
+        let mut outer = self.base().cells.map(Span::whole);
         let finer = self.meshes.iter().take(self.meshes.len() - 1).map(|mesh| {
             outer = [0, 1, 2].map(|axis| {
                 let (outer, covered) = (outer[axis], mesh.covered[axis]);
@@ -136,6 +136,24 @@ impl Meshes {
             outer
         });
         finer.collect()
+    }
+
+    /// Reads the gas of a mesh of the whole box, and of each finer one on its part.
+    ///
+    /// * `read`: reads the gas of mesh n, which has these cells of the box, into a mesh of them
+    pub(super) fn read_gas<E>(
+        &self,
+        mesh: &mut UniformMesh,
+        read: impl Fn(usize, [Span; 3], &mut UniformMesh) -> Result<(), E>,
+    ) -> Result<(), E> {
+        read(0, mesh.cells.map(Span::whole), mesh)?;
+        for (n, region) in (1..).zip(self.regions()) {
+            let planes = mesh.planes.start << n..mesh.planes.end << n;
+            let mut nest = NestedGas::without_values(region, &planes);
+            read(n, region, &mut nest.gas)?;
+            mesh.nests.push(nest);
+        }
+        Ok(())
     }
 
     pub(super) fn particles(&self) -> usize {

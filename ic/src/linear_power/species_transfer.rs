@@ -289,8 +289,9 @@ fn nearest(rows: &[Row]) -> &Row {
     rows.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("rows")
 }
 
-/// Whether the table has the recipe's redshift, where it states one, and the recipe's share of massive neutrinos in all matter, by
-/// the row whose k is next to 1 h/Mpc.
+/// Checks that the table has the redshift and the share of massive neutrinos of the recipe.
+///
+/// The share is compared in the row nearest to k = 1 h/Mpc, the redshift only where the table states one.
 fn check_neutrinos(table: &TextTable, rows: &[Row], cosmology: &Cosmology, z: f64) -> Result<(), IcError> {
     if let Some((line, found)) = table.redshift().filter(|(_, found)| (found - z).abs() > 1e-3 * (1.0 + z)) {
         let reason = format!("the table is at z = {found}, the recipe's initial condition at {z}; make it at z = {z}");

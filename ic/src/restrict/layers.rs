@@ -48,7 +48,9 @@ impl Layers {
         if layer < before { layer / (each + 1) } else { longer + (layer - before) / each }
     }
 
-    /// Ranks whose layers or the layers beside them may have a cell of the cloud of a particle at z, in 2⁻³² of the box.
+    /// Ranks with cells of a particle's cloud in their own layers or in the layers beside them.
+    ///
+    /// * `z`: position of the particle in 2⁻³² of the box
     pub(super) fn ranks_near(self, z: u32) -> Vec<usize> {
         let layer = ((u64::from(z) * self.root as u64) >> 32) as usize;
         // the cloud reaches into the next layer, which others have beside theirs

@@ -2,15 +2,13 @@
 
 use super::{DENSITY, DISPLACEMENTS, GAS_VELOCITIES, VELOCITIES, velocity_unit_km_s};
 use crate::error::IcError;
+use crate::format::cell_values::{Value, motion, write_each};
 use crate::format::{FileHeader, write_arrays};
-use crate::uniform_mesh::{Lattice, UniformMesh};
+use crate::uniform_mesh::UniformMesh;
 use comove_sim::VELOCITY_KM_S;
 use comove_sim::parallel::Communicator;
 use comove_sim::shared_file::allocate;
 use std::path::Path;
-
-/// Value of a cell by its offset.
-type Value<'m> = Box<dyn Fn(usize) -> f64 + 'm>;
 
 /// Names of all files that [`write()`] makes.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -25,27 +23,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// [`IcError::Sim`]; a file of that name, if any, is then untouched.
 pub fn write(folder: &Path, header: &FileHeader, mesh: &UniformMesh, progress: &dyn Fn(f64)) -> Result<(), IcError> {
     let unit = VELOCITY_KM_S / header.a / velocity_unit_km_s(&header.cosmology, header.a, header.box_mpc_h);
-    let mut files: Vec<(&str, Value<'_>)> = Vec::new();
+    let names = [GAS_VELOCITIES, VELOCITIES, DISPLACEMENTS];
+    let mut files = motion(mesh, header.box_mpc_h, names, unit, header.box_mpc_h);
     if !mesh.density.is_empty() {
         files.push((DENSITY, Box::new(|n| mesh.density[n])));
-        for (momentum, name) in mesh.momentum.iter().zip(GAS_VELOCITIES) {
-            files.push((name, Box::new(move |n| momentum[n] / mesh.density[n] * unit)));
-        }
     }
-    if let Some(Lattice { displacement, velocity }) = mesh.lattice() {
-        // from the centres of cells
-        let half = 0.5 / mesh.cells[0] as f64;
-        for axis in 0..3 {
-            files.push((DISPLACEMENTS[axis], Box::new(move |n| displacement[axis][n] / header.box_mpc_h - half)));
-            files.push((VELOCITIES[axis], Box::new(move |n| velocity[axis][n] * unit)));
-        }
-    }
-    let count = files.len() as f64;
-    for (n, (name, value)) in files.into_iter().enumerate() {
-        write_file(&folder.join(name), name, header, mesh.cells, &value)?;
-        progress((n + 1) as f64 / count);
-    }
-    Ok(())
+    write_each(files, progress, |name, value| write_file(&folder.join(name), name, header, mesh.cells, value))
 }
 
 fn write_file(

@@ -16,7 +16,7 @@ use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
 use crate::particle_set::ParticleSet;
 use crate::span::Span;
-use crate::uniform_mesh::{DarkMatter, NestedGas, UniformMesh};
+use crate::uniform_mesh::{DarkMatter, UniformMesh};
 use comove_sim::parallel::{Communicator, collective_result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -230,9 +230,7 @@ impl Level {
         }
         Ok(planes)
     }
-}
 
-impl Level {
     /// Reads the planes of the gas that `mesh` has.
     ///
     /// * `region`: the cells of the file; those of `mesh` ascend, those of the file begin at the first one
@@ -248,12 +246,10 @@ impl Level {
             let mut values = Vec::with_capacity(mesh.cell_count());
             for k in mesh.planes.clone() {
                 let plane = file.read(region[2].steps_to(k))?;
-                let row = |j: usize| nx * region[1].steps_to(j);
-                values.extend(
-                    (0..ny)
-                        .flat_map(|j| (0..nx).map(move |i| (row(j), i)))
-                        .map(|(row, i)| plane[row + region[0].steps_to(i)]),
-                );
+                for j in 0..ny {
+                    let row = nx * region[1].steps_to(j);
+                    values.extend((0..nx).map(|i| plane[row + region[0].steps_to(i)]));
+                }
             }
             Ok::<_, IcError>(values)
         };
@@ -330,25 +326,14 @@ impl Meshes {
     fn read(&self, ic: &LoadIc, part: &Part) -> Result<UniformMesh, IcError> {
         let mut mesh = UniformMesh::without_values(ic.cells, part.planes.clone());
         if self.gas {
-            self.read_gas(ic, &mut mesh)?;
+            let read = |n: usize, region, gas: &mut _| self.levels[n].read_gas(ic, self.dark_matter, region, gas);
+            self.nested.read_gas(&mut mesh, read)?;
         }
         if self.dark_matter {
             mesh.dark_matter =
                 Some(DarkMatter::Set(self.read_particles(ic, part.rows(self.nested.particles() as u64))?));
         }
         Ok(mesh)
-    }
-
-    fn read_gas(&self, ic: &LoadIc, mesh: &mut UniformMesh) -> Result<(), IcError> {
-        let whole = mesh.cells.map(|n| Span { first: 0, count: n, of: n });
-        self.levels[0].read_gas(ic, self.dark_matter, whole, mesh)?;
-        for (n, region) in self.nested.regions().into_iter().enumerate() {
-            let planes = mesh.planes.start << (n + 1)..mesh.planes.end << (n + 1);
-            let mut nest = NestedGas::without_values(region, &planes);
-            self.levels[n + 1].read_gas(ic, self.dark_matter, region, &mut nest.gas)?;
-            mesh.nests.push(nest);
-        }
-        Ok(())
     }
 
     /// Rows of the particles of all meshes, those of the coarsest first.

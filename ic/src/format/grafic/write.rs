@@ -2,15 +2,13 @@
 
 use super::{CONTRAST, HEADER_BYTES, POSC, VELB, VELC};
 use crate::error::IcError;
+use crate::format::cell_values::{Value, motion, write_each};
 use crate::format::{FileHeader, write_then_rename};
-use crate::uniform_mesh::{Lattice, UniformMesh};
+use crate::uniform_mesh::UniformMesh;
 use comove_sim::VELOCITY_KM_S;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-
-/// Value of a cell by its offset.
-type Value<'m> = Box<dyn Fn(usize) -> f64 + 'm>;
 
 /// Names of all files that [`write()`] makes.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -33,26 +31,9 @@ pub fn write(
 ) -> Result<(), IcError> {
     let km_s = VELOCITY_KM_S / header.a;
     let contrast = move |n: usize| mesh.density.get(n).map_or(0.0, |density| density / share - 1.0);
-    let mut files: Vec<(&str, Value<'_>)> = vec![(CONTRAST, Box::new(contrast))];
-    if !mesh.density.is_empty() {
-        for (momentum, name) in mesh.momentum.iter().zip(VELB) {
-            files.push((name, Box::new(move |n| momentum[n] / mesh.density[n] * km_s)));
-        }
-    }
-    if let Some(Lattice { displacement, velocity }) = mesh.lattice() {
-        // from the centres of cells
-        let half = 0.5 * header.box_mpc_h / mesh.cells[0] as f64;
-        for axis in 0..3 {
-            files.push((VELC[axis], Box::new(move |n| velocity[axis][n] * km_s)));
-            files.push((POSC[axis], Box::new(move |n| displacement[axis][n] - half)));
-        }
-    }
-    let count = files.len() as f64;
-    for (n, (name, value)) in files.into_iter().enumerate() {
-        write_file(&folder.join(name), header, mesh.cells, &value)?;
-        progress((n + 1) as f64 / count);
-    }
-    Ok(())
+    let mut files = motion(mesh, header.box_mpc_h, [VELB, VELC, POSC], km_s, 1.0);
+    files.push((CONTRAST, Box::new(contrast)));
+    write_each(files, progress, |name, value| write_file(&folder.join(name), header, mesh.cells, value))
 }
 
 fn write_file(path: &Path, header: &FileHeader, cells: [usize; 3], value: &Value<'_>) -> Result<(), IcError> {

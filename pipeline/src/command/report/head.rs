@@ -202,11 +202,10 @@ fn of_run(resolver: &CampaignResolver<'_>, n: usize, run: &Evolve) -> Properties
 /// Properties of a snapshot from elsewhere or of an initial condition, in a campaign without runs.
 fn of_other(resolver: &CampaignResolver<'_>, n: usize) -> Option<Properties> {
     if let Some(initial) = resolver.stage(n).as_initial() {
-        let root = match initial {
-            InitialCondition::Gaussian(ic) => ic.cells,
-            InitialCondition::Load(ic, _) => ic.cells,
-        };
-        return Some(Start::of_initial(&initial.facts(root).ok()?, Some(initial), None).properties(None, 0, None));
+        return Some(
+            Start::of_initial(&initial.facts(initial.mesh_cells()).ok()?, Some(initial), None)
+                .properties(None, 0, None),
+        );
     }
     let result = resolver.result(n).filter(|_| resolver.resolved(n).is_none())?;
     let file = result.snapshots.last()?;

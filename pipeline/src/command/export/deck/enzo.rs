@@ -15,8 +15,6 @@ struct Flag {
     parameter: &'static str,
     /// The threshold, if a criterion has the same on all levels.
     threshold: fn(&Setup<'_>, &Criterion) -> Option<f64>,
-    /// True if the larger of two thresholds refines more.
-    is_length: bool,
 }
 
 const OVERDENSITY: &str = "MinimumOverDensityForRefinement";
@@ -31,42 +29,44 @@ const FLAGS: [Flag; 3] = [
                 // in masses of a cell of the root grid, which is finer than comove's root by some levels
                 let finer = i32::from(setup.facts.level);
                 let masses = thresholds.iter().zip(0..).map(|(t, level)| t * 8f64.powi(finer - level));
-                the_same(&masses.collect::<Vec<f64>>())
+                common_value(&masses.collect::<Vec<f64>>())
             }
             _ => None,
         },
-        is_length: false,
     },
     Flag {
         method: 4,
         parameter: OVERDENSITY,
         threshold: |setup, criterion| match criterion {
             // a particle for each cell of the root grid
-            Criterion::ParticlesAbove { thresholds } if setup.dark_matter.is_some() => the_same(thresholds),
+            Criterion::ParticlesAbove { thresholds } if setup.dark_matter.is_some() => common_value(thresholds),
             _ => None,
         },
-        is_length: false,
     },
     Flag {
         method: 6,
         parameter: "RefineByJeansLengthSafetyFactor",
         threshold: |_, criterion| match criterion {
-            Criterion::JeansCellsBelow { thresholds } => the_same(thresholds),
+            Criterion::JeansCellsBelow { thresholds } => common_value(thresholds),
             _ => None,
         },
-        is_length: true,
     },
 ];
 
-/// The number that all are, if there is one.
-fn the_same(numbers: &[f64]) -> Option<f64> {
+/// The value that all numbers have, if there is one.
+fn common_value(numbers: &[f64]) -> Option<f64> {
     numbers.first().copied().filter(|first| numbers.iter().all(|number| (number / first - 1.0).abs() < 1e-9))
 }
 
 impl Flag {
+    /// Whether the threshold is a mass, of which the smaller one refines more.
+    fn is_of_mass(&self) -> bool {
+        self.parameter == OVERDENSITY
+    }
+
     fn found(&self, setup: &Setup<'_>) -> Option<f64> {
         let found = setup.criteria().into_iter().filter_map(|one| (self.threshold)(setup, one));
-        found.reduce(if self.is_length { f64::max } else { f64::min })
+        found.reduce(if self.is_of_mass() { f64::min } else { f64::max })
     }
 }
 
@@ -93,7 +93,6 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
     let number = |is_so: bool| i32::from(is_so);
     let [nx, ny, nz] = facts.cells;
     let flags: Vec<(&Flag, f64)> = FLAGS.iter().filter_map(|flag| Some((flag, flag.found(setup)?))).collect();
-    let listed = |of: &dyn Fn(&(&Flag, f64)) -> String| flags.iter().map(of).collect::<Vec<_>>().join(" ");
     let mut lines = vec![
         line("ProblemType", 30, ""),
         line("TopGridRank", 3, ""),
@@ -145,9 +144,10 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("NumberOfBufferZones", run.flag_buffer, "evolve.flag_buffer"),
     ]);
     if !flags.is_empty() {
-        lines.push(line("CellFlaggingMethod", listed(&|(flag, _)| flag.method.to_string()), "evolve.refine"));
+        let methods: Vec<String> = flags.iter().map(|(flag, _)| flag.method.to_string()).collect();
+        lines.push(line("CellFlaggingMethod", methods.join(" "), "evolve.refine"));
         let of_mass: Vec<String> =
-            flags.iter().filter(|(flag, _)| flag.parameter == OVERDENSITY).map(|(_, t)| t.to_string()).collect();
+            flags.iter().filter(|(flag, _)| flag.is_of_mass()).map(|(_, threshold)| threshold.to_string()).collect();
         if !of_mass.is_empty() {
             lines.push(line(OVERDENSITY, of_mass.join(" "), "evolve.refine"));
             lines.push(line(
@@ -156,7 +156,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
                 "evolve.refine",
             ));
         }
-        let of_length = flags.iter().find(|(flag, _)| flag.is_length);
+        let of_length = flags.iter().find(|(flag, _)| !flag.is_of_mass());
         lines.extend(of_length.map(|(flag, cells)| line(flag.parameter, cells, "evolve.refine")));
     }
     lines
