@@ -151,8 +151,10 @@ impl GaussianIc {
         if self.gas && self.dark_matter {
             let omega_b = self.cosmology.omega_b;
             if !(omega_b > 0.0 && omega_b < self.cosmology.omega_cb()) {
-                let reason = "must lie above 0 and below omega_m in runs with dark matter, as the share of the gas";
-                return Err(refuse("omega_b", omega_b.to_string(), reason));
+                let below = self.cosmology.omega_cb_name();
+                let reason =
+                    format!("must lie above 0 and below {below} in runs with dark matter, as the share of the gas");
+                return Err(refuse("omega_b", omega_b.to_string(), &reason));
             }
         }
         check_tables(&self.power, self.species_transfer.as_ref(), &self.cosmology)?;
@@ -452,10 +454,10 @@ const NEEDS_NO_NEUTRINOS: &str = "must be 0 with m_nu_ev: its potential has no g
 
 /// A remark on gas without dark matter in a cosmology that has dark matter, with what to set.
 pub fn all_baryons(cosmology: &Cosmology, remedy: &str) -> Option<String> {
-    let Cosmology { omega_m, omega_b, .. } = cosmology;
-    (*omega_b < cosmology.omega_cb()).then(|| {
+    let (name, omega_cb, omega_b) = (cosmology.omega_cb_name(), cosmology.omega_cb(), cosmology.omega_b);
+    (omega_b < omega_cb).then(|| {
         format!(
-            "the gas has all of omega_m = {omega_m}, of which omega_b = {omega_b} is baryons: {remedy} (a warning in this \
+            "the gas has all of {name} = {omega_cb}, of which omega_b = {omega_b} is baryons: {remedy} (a warning in this \
              version, an error in the next)"
         )
     })

@@ -28,6 +28,11 @@ impl Span {
         Self { first: first.rem_euclid(of as i64) as usize, count, of }
     }
 
+    /// Number of cells in all regions together.
+    pub(crate) fn cells_of(regions: &[[Self; 3]]) -> u64 {
+        regions.iter().map(|region| region.iter().map(|span| span.count as u64).product::<u64>()).sum()
+    }
+
     fn last(self) -> i64 {
         (self.first + self.count) as i64 - 1
     }

@@ -100,8 +100,7 @@ impl Zoom {
 
     /// Number of these cells.
     pub fn gas_cells(&self, cells: [usize; 3], box_mpc_h: f64) -> u64 {
-        let cells_of = |region: &[Span; 3]| region.iter().map(|span| span.count as u64).product::<u64>();
-        self.gas_regions(cells, box_mpc_h).iter().map(cells_of).sum()
+        Span::cells_of(&self.gas_regions(cells, box_mpc_h))
     }
 
     /// The lattices, the coarsest first.

@@ -154,6 +154,11 @@ impl Cosmology {
         self.omega_m - self.omega_nu()
     }
 
+    /// Name of the parameter that is Ω_cb, for messages: `omega_m` without massive neutrinos.
+    pub fn omega_cb_name(&self) -> &'static str {
+        if self.has_neutrinos() { "omega_cb" } else { "omega_m" }
+    }
+
     /// Share of baryons in the matter of the box: Ω_b/Ω_cb.
     pub fn baryon_fraction(&self) -> f64 {
         self.omega_b / self.omega_cb()

@@ -126,17 +126,23 @@ pub(super) fn of_amplitudes(subject: &Subject<'_>, growth: f64) -> Vec<Cause> {
 
 /// Causes of a mean density of the gas that is a factor off.
 pub(super) fn of_mean_density(subject: &Subject<'_>, expected: f64) -> Vec<Cause> {
-    let (c, a) = (subject.cosmology, subject.a);
+    let (c, a, omega_cb) = (subject.cosmology, subject.a, subject.cosmology.omega_cb_name());
+    let divide = format!("divide density, momentum and energy by {omega_cb}");
     let critical_g_cm3 = 1.878_34e-29 * c.h * c.h;
     let one = |mean: f64, text: &str| Cause { ratio: mean / expected, text: text.into(), mistakes: 1 };
     let mut causes = vec![
-        one(1.0, "it is in units of the gas's own mean; multiply density, momentum and energy by omega_b/omega_m"),
-        one(c.omega_cb(), "it is in units of the critical density; divide density, momentum and energy by omega_m"),
         one(
-            c.omega_b,
-            "it is omega_b, in units of the critical density; divide density, momentum and energy by omega_m",
+            1.0,
+            &format!(
+                "it is in units of the gas's own mean; multiply density, momentum and energy by omega_b/{omega_cb}"
+            ),
         ),
-        one(1.0 - c.baryon_fraction(), "it is the share of dark matter, 1 - omega_b/omega_m: are the species swapped?"),
+        one(c.omega_cb(), &format!("it is in units of the critical density; {divide}")),
+        one(c.omega_b, &format!("it is omega_b, in units of the critical density; {divide}")),
+        one(
+            1.0 - c.baryon_fraction(),
+            &format!("it is the share of dark matter, 1 - omega_b/{omega_cb}: are the species swapped?"),
+        ),
         one(c.baryon_fraction(), "it is the share of baryons: is the dark matter missing?"),
         one(expected / a.powi(3), "it is proper; multiply density, momentum and energy by a³"),
         one(expected / a, "it is 1/a too large"),

@@ -139,8 +139,10 @@ impl Form {
         let size =
             || input.file.dataset(first).map(|dataset| dataset.size() as u64).map_err(|source| input.failed(source));
         let particles = if on_lattice || off_lattice { size()? } else { 0 };
-        let contents = Contents { format: LoadFormat::ComoveIc, gas, particles, off_lattice };
-        Ok(Self { contents, on_lattice, nests: Self::nests(input)? })
+        let nests = Self::nests(input)?;
+        let nested_cells = Span::cells_of(&nests);
+        let contents = Contents { format: LoadFormat::ComoveIc, gas, nested_cells, particles, off_lattice };
+        Ok(Self { contents, on_lattice, nests })
     }
 
     fn nests(input: &Hdf5Input) -> Result<Vec<[Span; 3]>, IcError> {
@@ -608,7 +610,8 @@ mod tests {
             assert_eq!(found, with(set(ParticleSet::rows(total, rank, 2))));
         }
         let input = Hdf5Input::open(&path).unwrap();
-        let contents = Contents { format: LoadFormat::ComoveIc, gas: false, particles: total, off_lattice: true };
+        let contents =
+            Contents { format: LoadFormat::ComoveIc, gas: false, nested_cells: 0, particles: total, off_lattice: true };
         assert_eq!(Form::of(&input).unwrap().contents, contents);
         drop(input);
         let file = File::open_rw(&path).unwrap();

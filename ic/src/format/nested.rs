@@ -121,7 +121,8 @@ impl Meshes {
     /// Species of a file that has its fields on these meshes.
     pub(super) fn contents(&self, format: LoadFormat, gas: bool, dark_matter: bool) -> Contents {
         let particles = if dark_matter { self.particles() as u64 } else { 0 };
-        Contents { format, gas, particles, off_lattice: dark_matter }
+        let nested_cells = if gas { Span::cells_of(&self.regions()) } else { 0 };
+        Contents { format, gas, nested_cells, particles, off_lattice: dark_matter }
     }
 
     /// The cells of each mesh but the first, of those that the box has at its resolution.

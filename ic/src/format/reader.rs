@@ -21,6 +21,8 @@ pub struct Contents {
     pub format: LoadFormat,
     /// The file has gas.
     pub gas: bool,
+    /// Cells with gas on meshes finer than that of the whole box.
+    pub nested_cells: u64,
     /// Number of dark-matter particles.
     pub particles: u64,
     /// Particles have positions of their own, not those of a lattice.

@@ -30,7 +30,7 @@ impl Reader for UmIc {
 
     fn contents(&self, _path: &Path) -> Result<Contents, IcError> {
         let format = LoadFormat::UmIc { order: self.order, precision: self.precision };
-        Ok(Contents { format, gas: true, particles: 0, off_lattice: false })
+        Ok(Contents { format, gas: true, nested_cells: 0, particles: 0, off_lattice: false })
     }
 
     fn statements(&self, _path: &Path) -> Result<Statements, IcError> {

@@ -90,6 +90,10 @@ pub fn restrict(
     let (rank, ranks) = (communicator.rank(), communicator.size());
     let root = root_groups(mesh.cells, level)?;
     assert_eq!(mesh.planes, planes(mesh.cells, level, rank, ranks)?, "the planes of rank {rank}");
+    for (n, nest) in (1..).zip(&mesh.nests) {
+        let own = nest.region[2].positions(&(mesh.planes.start << n..mesh.planes.end << n));
+        assert_eq!(nest.gas.planes, own, "the planes of rank {rank} at nested mesh {n}");
+    }
     let layers = Layers::new(root[2] as usize, ranks);
     mesh.check(communicator)?;
     let root_cell_width = box_length / (root[0] as usize * GROUP) as f64;
@@ -180,9 +184,10 @@ pub fn take_dark_matter(
     }
     let gas = mesh.mean(communicator, |n| mesh.density[n]);
     let expected = cosmology.map_or(0.0, Cosmology::baryon_fraction);
+    let matter = cosmology.map_or("omega_m", Cosmology::omega_cb_name);
     if (gas - expected).abs() > MEAN_DENSITY || expected >= 1.0 {
         let reason = format!(
-            "the gas of a run with dark matter must have omega_b/omega_m = {expected} of the mean matter \
+            "the gas of a run with dark matter must have omega_b/{matter} = {expected} of the mean matter \
                      density"
         );
         return refuse("mean density of the gas", gas.to_string(), reason);

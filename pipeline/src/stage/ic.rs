@@ -239,6 +239,7 @@ impl Stage for InitialCondition {
             Self::Gaussian(GaussianIc { gas: true, zoom: Some(zoom), cells, box_mpc_h, .. }) => {
                 zoom.gas_cells(*cells, *box_mpc_h) as f64
             }
+            Self::Load(_, Some(contents)) => contents.nested_cells as f64,
             _ => 0.0,
         };
         let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * (cells + nested);
@@ -508,7 +509,7 @@ impl LoadOptions {
     pub(crate) fn contents(&self, path: &Path) -> Result<Option<Contents>, PipelineError> {
         match self.format {
             Some(format @ LoadFormat::UmIc { .. }) => {
-                Ok(Some(Contents { format, gas: true, particles: 0, off_lattice: false }))
+                Ok(Some(Contents { format, gas: true, nested_cells: 0, particles: 0, off_lattice: false }))
             }
             _ => isolated_read::mesh_contents(path),
         }

@@ -51,7 +51,13 @@ impl Reader for Gadget {
 
     fn contents(&self, path: &Path) -> Result<Contents, IcError> {
         let header = Header::read(&Input::open(path)?, self.format)?;
-        Ok(Contents { format: self.format, gas: false, particles: header.particles(), off_lattice: true })
+        Ok(Contents {
+            format: self.format,
+            gas: false,
+            nested_cells: 0,
+            particles: header.particles(),
+            off_lattice: true,
+        })
     }
 
     fn statements(&self, path: &Path) -> Result<Statements, IcError> {
