@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// A run of 32³ cells and one level, some ninety steps to z = 14; `EXTRA` stands for further outputs.
+/// A run of 32³ cells and one level, some seventy steps to z = 18; `EXTRA` stands for further outputs.
 const RECIPE: &str = r#"
-const Z_END = param("z_end", 14.0, "redshift at which the run ends");
+const Z_END = param("z_end", 18.0, "redshift at which the run ends");
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
 const IC = ic_gaussian(C, #{ box_mpc_h: 50, cells: 32, z: 49, seed: 7 });
 const RUN = evolve(IC, #{
@@ -100,7 +100,7 @@ fn a_campaign_is_done_once_and_extended() {
     let place = Place::new("30, 20", "10");
     place.ok(&["run", "small.rhai", "--threads", "2"]);
     let run = place.stage("evolve");
-    for file in ["output_z30.h5", "output_z20.h5", "output_z14.h5", "steps.jsonl", "summary.json", "audit.json"] {
+    for file in ["output_z30.h5", "output_z20.h5", "output_z18.h5", "steps.jsonl", "summary.json", "audit.json"] {
         assert!(run.join(file).exists(), "{file}");
     }
     assert_eq!(Snapshot::read_header(&run.join("output_z20.h5")).unwrap().role, Role::Output);
@@ -109,7 +109,7 @@ fn a_campaign_is_done_once_and_extended() {
     let peak: serde_json::Value = serde_json::from_str(&peak).unwrap();
     assert!((peak[0]["result"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-5, "{peak}");
     // the slice goes through what the measurement found: some cell that it cuts holds that place
-    let slice = std::fs::read_to_string(place.stage("slice").join("slice_density_z14.csv")).unwrap();
+    let slice = std::fs::read_to_string(place.stage("slice").join("slice_density_z18.csv")).unwrap();
     let found = |axis: usize| peak[0]["result"]["place"][axis].as_f64().unwrap();
     let holds = |line: &str| {
         let cell: Vec<f64> = line.split(',').map(|value| value.parse().unwrap()).collect();
@@ -120,15 +120,15 @@ fn a_campaign_is_done_once_and_extended() {
 
     let again = place.ok(&["run", "small.rhai"]);
     assert_eq!(again.matches("done before").count(), 6, "{again}");
-    let plan = place.ok(&["plan", "small.rhai", "-p", "z_end=12"]);
+    let plan = place.ok(&["plan", "small.rhai", "-p", "z_end=16"]);
     assert!(plan.contains("continues from checkpoint_"), "{plan}");
-    let extended = place.ok(&["run", "small.rhai", "-p", "z_end=12"]);
+    let extended = place.ok(&["run", "small.rhai", "-p", "z_end=16"]);
     assert!(
-        extended.contains("continuing from checkpoint_") && !extended.contains("wrote output_z14.h5"),
+        extended.contains("continuing from checkpoint_") && !extended.contains("wrote output_z18.h5"),
         "{extended}"
     );
     let direct = Place::new("", "10");
-    direct.ok(&["run", "small.rhai", "-p", "z_end=12"]);
+    direct.ok(&["run", "small.rhai", "-p", "z_end=16"]);
     assert_same_state(&place.last_checkpoint(), &direct.last_checkpoint());
     assert!(place.ok(&["status", "small"]).contains("finished"));
     assert!(place.ok(&["resume", "small"]).contains("done before"));
@@ -284,7 +284,7 @@ fn bad_input_has_its_exit_code() {
     write("vast.rhai", &vast);
     expect(&["run", "vast.rhai"], 8, "GiB of memory");
     let help = place.ok(&["run", "small.rhai", "--help"]);
-    assert!(help.contains("-p z_end=14.0  redshift at which the run ends (a real number)"), "{help}");
+    assert!(help.contains("-p z_end=18.0  redshift at which the run ends (a real number)"), "{help}");
 }
 
 /// A limit of a file's size, as a full disk: exit code 6, the file and the limit, and what was there stays.

@@ -110,10 +110,9 @@ fn devices_agree<T: Real>(gpu: &Device) {
         for level in 0..mesh.levels.len() {
             let tables = mesh.tables(level);
             let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().map(|c| c.map(|c| c as u32)).collect();
-            for (turn, strictness) in [1, 3, 5, 7].into_iter().enumerate() {
+            for (strictness, buffer) in [[(1, 0), (5, 3)], [(3, 1), (7, 8)]][case] {
                 for met in combinations(&criteria::<T>(strictness)) {
                     let criteria = FlagCriteria { met, level: level_of(&mesh, level) };
-                    let buffer = [0, 1, 2, 3, 8][(turn + 2 * case) % 5];
                     let [expected, found] = [(&cpu, 0), (gpu, 1)].map(|(device, n)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
                         let matter = matter[n].as_ref();
@@ -167,7 +166,7 @@ fn a_gpu_computes_the_same_numbers() {
         let pools = [&cpu, gpu].map(|device| Buffer::from_host(device, fluid.clone()).unwrap());
         for op in Op::ALL.into_iter().filter(|op| *op != Op::Constant) {
             let mut set = 0;
-            for look in 0..12 {
+            for look in 0..8 {
                 let mut b = ProgramBuilder::default();
                 let fields = [Op::Density, Op::Energy, Op::Entropy].map(|field| b.push(field, &[]));
                 let value = b.push(op, &fields[..op.operands()]);

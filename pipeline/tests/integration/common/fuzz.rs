@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How many inputs are tried: `COMOVE_FUZZ`, or a few hundred.
 pub(crate) fn wanted() -> u64 {
-    std::env::var("COMOVE_FUZZ").map_or(300, |text| text.parse().expect("COMOVE_FUZZ: a number"))
+    std::env::var("COMOVE_FUZZ").map_or(200, |text| text.parse().expect("COMOVE_FUZZ: a number"))
 }
 
 /// What a campaign says of work that did not hear it was to stop.
