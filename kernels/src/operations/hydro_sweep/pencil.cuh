@@ -187,8 +187,12 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
             cell_flux<A>(so_far, eos, high);
             hll_flux<A>(low, high, first_order_of_face[n & 3]);
         }
-        const T flat =
-            PARABOLIC ? flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]) : T(0.0);
+        // of the second cell before
+        T flat = T(0.0);
+        if constexpr (PARABOLIC) {
+            flat = flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]);
+            if (shock2) flat = larger(flat, Flattening<T>::ALONG_A_SHOCK);
+        }
         behind.take(n, w, w1, w2, so_far, eos, survey);
         // of the second cell before
         T low[FIELDS], high[FIELDS];
