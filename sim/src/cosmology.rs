@@ -154,7 +154,7 @@ impl Cosmology {
         self.omega_m - self.omega_nu()
     }
 
-    /// Name of the parameter that is Ω_cb, for messages: `omega_m` without massive neutrinos.
+    /// Name of Ω_cb in messages: `omega_m` without massive neutrinos.
     pub fn omega_cb_name(&self) -> &'static str {
         if self.has_neutrinos() { "omega_cb" } else { "omega_m" }
     }
@@ -170,7 +170,7 @@ impl Cosmology {
         neutrinos / (neutrinos + self.omega_cb() / a.powi(3))
     }
 
-    /// True for massive neutrinos.
+    /// Whether massive neutrinos are present.
     pub fn has_neutrinos(&self) -> bool {
         self.m_nu_ev > 0.0
     }

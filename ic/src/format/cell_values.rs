@@ -9,11 +9,10 @@ pub(super) type Value<'m> = Box<dyn Fn(usize) -> f64 + 'm>;
 /// A file's name and its values.
 pub(super) type File<'m> = (&'static str, Value<'m>);
 
-/// Velocities of gas, and velocities and displacements from the centres of cells of particles on a lattice, of species that the mesh
-/// has.
+/// Gas velocities, and particle velocities and displacements from cell centres, for the species in the mesh.
 ///
-/// * `names`: of files of these three, along x, y, z
-/// * `velocity`: a velocity ṽ = 1 in the unit of the files
+/// * `names`: file names of gas velocities, particle velocities and displacements, each along x, y, z
+/// * `velocity`: file units per unit of ṽ
 /// * `length`: unit of displacements in Mpc/h
 pub(super) fn motion<'m>(
     mesh: &'m UniformMesh,
@@ -45,7 +44,7 @@ pub(super) fn motion<'m>(
 /// * `progress`: receives the fraction written
 ///
 /// # Errors
-/// The first of `write`.
+/// The first error of `write`.
 pub(super) fn write_each(
     files: Vec<File<'_>>,
     progress: &dyn Fn(f64),

@@ -139,9 +139,9 @@ impl Meshes {
         finer.collect()
     }
 
-    /// Reads the gas of a mesh of the whole box, and of each finer one on its part.
+    /// Reads the gas of the base mesh and of each nested mesh.
     ///
-    /// * `read`: reads the gas of mesh n, which has these cells of the box, into a mesh of them
+    /// * `read`: reads the gas of mesh n, which has these cells of the box, into the given mesh
     pub(super) fn read_gas<E>(
         &self,
         mesh: &mut UniformMesh,

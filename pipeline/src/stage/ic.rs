@@ -127,6 +127,17 @@ impl InitialCondition {
         })
     }
 
+    /// Cells with gas on meshes finer than that of the whole box.
+    fn nested_cells(&self) -> f64 {
+        match self {
+            Self::Gaussian(GaussianIc { gas: true, zoom: Some(zoom), cells, box_mpc_h, .. }) => {
+                zoom.gas_cells(*cells, *box_mpc_h) as f64
+            }
+            Self::Load(_, Some(contents)) => contents.nested_cells as f64,
+            _ => 0.0,
+        }
+    }
+
     /// Cells of the mesh along x, y, z.
     pub(crate) fn mesh_cells(&self) -> [usize; 3] {
         match self {
@@ -235,14 +246,7 @@ impl Stage for InitialCondition {
     fn mesh_bytes(&self) -> f64 {
         let cells = volume(self.mesh_cells());
         let of = |there: bool, bytes: f64| if there { bytes } else { 0.0 };
-        let nested = match self {
-            Self::Gaussian(GaussianIc { gas: true, zoom: Some(zoom), cells, box_mpc_h, .. }) => {
-                zoom.gas_cells(*cells, *box_mpc_h) as f64
-            }
-            Self::Load(_, Some(contents)) => contents.nested_cells as f64,
-            _ => 0.0,
-        };
-        let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * (cells + nested);
+        let gas = of(self.has_gas(), FILE_BYTES_PER_CELL) * (cells + self.nested_cells());
         match self.off_lattice() {
             Some(particles) => gas + SET_BYTES * particles as f64,
             None => gas + of(self.has_particles(), PARTICLE_BYTES) * cells,
@@ -303,7 +307,7 @@ impl Stage for InitialCondition {
         }
         let cells = volume(self.mesh_cells());
         if let Some(particles) = self.off_lattice() {
-            let gas = if self.has_gas() { cells } else { 0.0 };
+            let gas = if self.has_gas() { cells + self.nested_cells() } else { 0.0 };
             return Memory { host: BYTES_PER_CELL * gas + SET_MEMORY * particles as f64, device: 0.0 };
         }
         let fields = match self {

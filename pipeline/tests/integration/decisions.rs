@@ -339,6 +339,9 @@ fn wrong_decisions_are_told_where() {
     told("then(PEAK, |peak| 3)", "plan", &["then: the closure returned a whole number, expected a list of stages"]);
     told("then(PEAK, |peak| [slice(RUN, #{ centre: peak.place })])", "plan", &["did you mean \"center\"?", "5:44"]);
     told("then(PEAK, |peak| [slice(RUN, #{ center: peak.plce })])", "run", &["plce"]);
+    if std::env::var_os("COMOVE_SLOW_TESTS").is_some() {
+        told("then(PEAK, |peak| { loop {} })", "plan", &["the computation exceeds its limit of 20 s"]);
+    }
     let endless =
         format!("{START}fn more(peak) {{ [then(peak, |found| more(peak))] }}\ncampaign(\"r\", [more(PEAK)])\n");
     let said = text(&place.comove(&endless, &["plan", "r.rhai"]));

@@ -247,7 +247,7 @@ fn a_stage_is_tried_again() {
 /// A request concerns every run in progress, and the bits are those of runs that nobody has asked for anything.
 #[test]
 fn all_runs_answer_requests() {
-    let recipe = "campaign(\"jobs\", [1, 2].map(|seed| PEAK.call(RUN.call(32, seed, 22))))";
+    let recipe = "campaign(\"jobs\", [1, 2].map(|seed| PEAK.call(RUN.call(32, seed, 18))))";
     let place = Place::new(recipe);
     let mut child = place.command(&["--jobs", "2"]).spawn().unwrap();
     let all = |counts: BTreeMap<PathBuf, u64>, more: u64| counts.len() == 2 && counts.values().all(|n| *n > more);

@@ -255,9 +255,9 @@ mod tests {
         let cpu = Device::cpu(2).unwrap();
         let mut noise = Noise::new(5);
         let mut redone = 0;
-        for case in 0..5 {
+        for case in 0..6 {
             let mesh = Mesh::random(&mut noise, 3);
-            let gamma = if case % 3 == 2 { 1.4 } else { 5.0 / 3.0 };
+            let gamma = if [2, 4, 5].contains(&case) { 1.4 } else { 5.0 / 3.0 };
             let mut gas = || {
                 let pressure = 10f64.powf(2.0 * noise.next() - 2.0);
                 let velocity = [0, 1, 2].map(|_| 4.0 * noise.next() * noise.next());

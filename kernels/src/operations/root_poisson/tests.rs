@@ -155,8 +155,8 @@ fn bits_do_not_depend_on_the_number_of_ranks() {
 fn nor_do_those_of_a_gpu() {
     with_gpu(|gpu| {
         let (mut noise, ranks, in_hand) = (Noise::new(28), [1, 2, 4], [1 << 20]);
-        let [single, double] =
-            [[[2, 1, 3], [4, 4, 4]], [[1, 3, 2], [2, 2, 5]]].map(|all| all.map(|groups| (groups, BOTH)));
+        let single = [[2, 1, 3], [4, 4, 4]].map(|groups| (groups, BOTH));
+        let double = [([1, 3, 2], BOTH), ([2, 5, 5], &[false][..])];
         shares_have_the_bits_of_the_whole::<f32>(gpu, &mut noise, &single, &ranks, &in_hand);
         shares_have_the_bits_of_the_whole::<f64>(gpu, &mut noise, &double, &ranks, &in_hand);
     });

@@ -40,7 +40,7 @@ impl<T: Real> Sheet<T> {
         }
     }
 
-    /// Parabolic profiles of the cells two from the ends, flattened at shocks that this pass meets or an earlier one has met.
+    /// Parabolic profiles of the cells two from the ends, flattened at shocks that this pass or an earlier one has found.
     #[inline(always)]
     pub(super) fn parabolas<const S: usize>(&mut self, cells: usize) {
         let [primitives, faces, below, above] = &mut self.work;

@@ -53,13 +53,13 @@ const FLAGS: [Flag; 3] = [
     },
 ];
 
-/// The value that all numbers have, if there is one.
+/// Common value of all numbers; `None` if they differ.
 fn common_value(numbers: &[f64]) -> Option<f64> {
     numbers.first().copied().filter(|first| numbers.iter().all(|number| (number / first - 1.0).abs() < 1e-9))
 }
 
 impl Flag {
-    /// Whether the threshold is a mass, of which the smaller one refines more.
+    /// Whether the threshold is a mass; the smaller of two masses refines more.
     fn is_of_mass(&self) -> bool {
         self.parameter == OVERDENSITY
     }
