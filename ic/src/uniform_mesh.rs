@@ -53,7 +53,7 @@ pub struct Lattice {
 
 impl UniformMesh {
     /// Planes of a mesh, without any values.
-    pub(crate) fn without_values(cells: [usize; 3], planes: Range<usize>) -> Self {
+    pub fn without_values(cells: [usize; 3], planes: Range<usize>) -> Self {
         Self {
             cells,
             planes,

@@ -121,7 +121,7 @@ pub struct Export {
     /// The snapshot, or with --for the recipe (a .rhai file)
     #[arg(value_parser = text_path())]
     pub source: PathBuf,
-    /// The file to write; a folder with --for and --format npy [default: in the working directory, named after the source]
+    /// The file to write; a folder with --for and --format npy or grafic [default: in the working directory, named after the source]
     #[arg(value_parser = text_path())]
     pub output: Option<PathBuf>,
     /// Write the snapshot in this format
@@ -134,7 +134,7 @@ pub struct Export {
     /// and scalars]
     #[arg(long, value_name = "FIELD", value_delimiter = ',', conflicts_with = "code")]
     pub fields: Vec<String>,
-    /// Write fields on the uniform grid of this level (npy) [default: 0]
+    /// Write fields on the uniform grid of this level (npy, grafic) [default: 0]
     #[arg(long, conflicts_with = "code")]
     pub level: Option<u8>,
     /// Choose the run of a recipe that has several, by number, name or kind, as `plan` shows them
@@ -157,6 +157,8 @@ pub enum ExportFormat {
     Npy,
     /// Overlapping meshes for ParaView
     Vtkhdf,
+    /// A folder of files of GRAFIC for RAMSES: gas on the uniform grid of a level, a particle for each of its cells
+    Grafic,
 }
 
 /// Name of a value on the command line.

@@ -110,6 +110,37 @@ def test_pynbody_reads_gadget(both):
     assert len(data.dm) == 32**3 and len(data.gas) > 32**3
 
 
+def test_grafic_has_the_grid_and_the_lattice(both):
+    folder, snapshot = both
+    comove(folder, "export", snapshot, "grafic", "--format", "grafic")
+    comove(folder, "export", snapshot, "root", "--format", "npy")
+
+    def field(name):
+        """[z][y][x], of records between their lengths."""
+        data = (folder / "grafic" / name).read_bytes()
+        head = np.frombuffer(data, "<i4", 4)
+        assert list(head) == [44, 32, 32, 32]
+        a, omega_m = np.frombuffer(data, "<f4", 8, offset=16)[4:6]
+        assert a == pytest.approx(1 / (1 + Z), rel=1e-6) and omega_m == pytest.approx(OMEGA_M)
+        planes = np.frombuffer(data, "<f4", offset=52).reshape(32, -1)
+        return planes[:, 1:-1].reshape(32, 32, 32).astype("f8")
+
+    def array(name):
+        return np.load(folder / f"root/{name}.npy")
+
+    density = array("density").astype("f8")
+    assert np.allclose(field("ic_deltab"), density / density.mean() - 1, atol=1e-5)
+    assert np.allclose(field("ic_velby"), array("velocity_y"), rtol=1e-4, atol=1e-3)
+    order = np.argsort(array("particle_id"))
+    assert np.allclose(field("ic_velcz").ravel(), array("particle_velocity_z")[order], rtol=1e-5, atol=1e-4)
+    centres = (np.arange(32) + 0.5) * BOX / 32
+    places = centres[None, None, :] + field("ic_poscx") * H
+    apart = places.ravel() - array("particle_position_x")[order]
+    assert np.abs((apart + BOX / 2) % BOX - BOX / 2).max() < 1e-5
+    refused = comove(folder, "export", snapshot, "fine", "--format", "grafic", "--level", "1", code=3)
+    assert "32768 particles; --format grafic needs a particle for each of the [64, 64, 64] cells of level 1" in refused
+
+
 def test_arrays_are_what_yt_averages(both):
     folder, snapshot = both
     comove(folder, "export", snapshot, "arrays", "--format", "npy", "--level", "1")

@@ -71,7 +71,7 @@ fn mistakes_name_the_remedy() {
     fs::write(folder.join("there.hdf5"), "mine").unwrap();
     fs::write(folder.join("sedov.rhai"), "campaign(\"s\", [evolve(problem(\"sedov\"), #{ t_end: 0.01 })])").unwrap();
     for (arguments, code, sentence) in [
-        (["x.h5", "--format", "hdf4"].as_slice(), 2, "[possible values: gadget, npy, vtkhdf]"),
+        (["x.h5", "--format", "hdf4"].as_slice(), 2, "[possible values: gadget, npy, vtkhdf, grafic]"),
         (&["r.rhai", "--for", "arepo"], 2, "[possible values: gadget, swift, gamer, ramses, enzo, nyx]"),
         (&["r.rhai", "--format", "gadget"], 2, "r.rhai: a recipe; --format needs a snapshot: use --for, or"),
         (&["x.h5", "--for", "gamer"], 2, "x.h5: not a .rhai file; --for needs a recipe: use --format"),

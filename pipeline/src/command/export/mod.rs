@@ -9,6 +9,7 @@
 //! | `deck` | parameter files, one table a code |
 
 mod deck;
+mod lattice;
 mod leaf_cells;
 mod meshes;
 mod recipe;

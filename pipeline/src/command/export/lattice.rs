@@ -1,0 +1,70 @@
+//! A snapshot as an initial condition on one mesh: gas on a grid, and a particle for each of its cells.
+
+use crate::error::PipelineError;
+use comove_analysis::covering_grid::{GRID_LIMIT_MIB, grid_within};
+use comove_ic::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
+use comove_sim::{HostParticles, Snapshot};
+use std::path::Path;
+
+/// Mesh of a level. A particle's identity is the number of its cell, x fastest, as `ic_gaussian` numbers particles.
+///
+/// # Errors
+/// For particles that are not one for each cell.
+pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<UniformMesh, PipelineError> {
+    // no grid is that fine, which is told below
+    let cells = snapshot.state.tree.cells(level.min(16));
+    let mut mesh = UniformMesh::without_values(cells, 0..cells[2]);
+    if snapshot.header.fields.has_gas() {
+        let velocity = snapshot.header.units().velocity_km_s(snapshot.header.a);
+        let grid = |name: &str| {
+            let grid = grid_within(snapshot, name, level, GRID_LIMIT_MIB)?;
+            Ok::<Vec<f64>, PipelineError>(grid.into_iter().collect())
+        };
+        mesh.density = grid("density")?;
+        for (momentum, axis) in mesh.momentum.iter_mut().zip(["x", "y", "z"]) {
+            let speed = grid(&format!("velocity_{axis}"))?;
+            *momentum = speed.iter().zip(&mesh.density).map(|(speed, density)| speed / velocity * density).collect();
+        }
+    }
+    if let Some(particles) = &snapshot.state.particles {
+        let lattice = lattice(particles, cells, snapshot.box_lengths()).map_err(|found| {
+            let reason = format!(
+                "{found}; --format grafic needs a particle for each of the {cells:?} cells of level {level}, numbered from 0: \
+                 choose another --level, or --format gadget"
+            );
+            PipelineError::input(source, reason)
+        })?;
+        mesh.dark_matter = Some(DarkMatter::Lattice(lattice));
+    }
+    Ok(mesh)
+}
+
+/// Particles in the order of their cells, with the way of each from its cell's lower corner.
+///
+/// # Errors
+/// What they are instead.
+fn lattice(particles: &HostParticles, cells: [usize; 3], lengths: [f64; 3]) -> Result<Lattice, String> {
+    let count: usize = cells.iter().product();
+    if particles.len() != count {
+        return Err(format!("{} particles", particles.len()));
+    }
+    let mut of_cell = vec![usize::MAX; count];
+    for (n, &id) in particles.id.iter().enumerate() {
+        match of_cell.get_mut(id as usize) {
+            Some(place) if *place == usize::MAX => *place = n,
+            _ => return Err(format!("a particle has the identity {id}")),
+        }
+    }
+    let corner =
+        |cell: usize, axis: usize| [cell % cells[0], cell / cells[0] % cells[1], cell / (cells[0] * cells[1])][axis];
+    let way = |cell: usize, axis: usize| {
+        let at = corner(cell, axis) as f64 * lengths[axis] / cells[axis] as f64;
+        let way = particles.coordinate(of_cell[cell], axis, lengths[axis]) - at;
+        // the shorter one around the box
+        way - lengths[axis] * (way / lengths[axis]).round()
+    };
+    Ok(Lattice {
+        displacement: [0, 1, 2].map(|axis| (0..count).map(|cell| way(cell, axis)).collect()),
+        velocity: [0, 1, 2].map(|axis| of_cell.iter().map(|&n| f64::from(particles.velocity[axis][n])).collect()),
+    })
+}
