@@ -271,7 +271,7 @@ fn what_is_to_be_compared_is_said_clearly() {
 #[test]
 fn snapshots_are_compared_field_by_field() {
     let place = Place::new();
-    let (x, y) = (place.run("x", &[]), place.run("y", &["delta_a=0.008"]));
+    let (x, y) = (place.run("x", &["threshold=2.3"]), place.run("y", &["threshold=2.3", "delta_a=0.008"]));
     let compare = |a: &Path, b: &Path, options: &[&str], code: i32| {
         place.diff(&[&[a.to_str().unwrap(), b.to_str().unwrap()], options].concat(), code)
     };

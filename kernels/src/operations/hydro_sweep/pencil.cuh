@@ -191,7 +191,8 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
         T flat = T(0.0);
         if constexpr (PARABOLIC) {
             flat = flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]);
-            if (shock2) flat = larger(flat, Flattening<T>::ALONG_A_SHOCK);
+            // a number that is none stays so
+            if (shock2 && flat < Flattening<T>::ALONG_A_SHOCK) flat = Flattening<T>::ALONG_A_SHOCK;
         }
         behind.take(n, w, w1, w2, so_far, eos, survey);
         // of the second cell before
