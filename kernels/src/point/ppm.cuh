@@ -20,9 +20,6 @@ template <typename T> INLINE void monotonise(T &below, T &above) {
     above = extremum ? T(0.0) : high;
 }
 
-/// See ppm.rs.
-template <typename T> struct Flattening { static constexpr T ALONG_A_SHOCK = T(0.5); };
-
 /// By how much the profiles of a cell at a shock are flattened: velocities of the cells before and after, pressures of the
 /// five cells around.
 template <typename A, typename T> INLINE T flattening(T velocity_1, T velocity_3, T p0, T p1, T p3, T p4) {

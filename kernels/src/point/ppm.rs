@@ -26,10 +26,6 @@ pub fn monotonised<T: Real>(below: T, above: T) -> [T; 2] {
     if extremum { [T::zero(); 2] } else { [at_most(below, above), at_most(above, below)] }
 }
 
-/// Minimum [`flattening`] of a cell that an earlier pass of the sweep has marked as a shock's. Parabolas amplify the steps between
-/// cells that a shock oblique to the pass makes (docs/notes/hydrodynamics.md).
-pub const ALONG_A_SHOCK: f64 = 0.5;
-
 /// By how much the profiles of a cell at a shock are flattened: 0 in smooth flow, 1 where the shock is only a cell or two
 /// wide (equations A.1 and A.2, without the neighbours' own).
 ///

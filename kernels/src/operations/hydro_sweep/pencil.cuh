@@ -187,13 +187,8 @@ __device__ __forceinline__ void hancock_pencil(int cells, T dt_over_dx, const Eo
             cell_flux<A>(so_far, eos, high);
             hll_flux<A>(low, high, first_order_of_face[n & 3]);
         }
-        // of the second cell before
-        T flat = T(0.0);
-        if constexpr (PARABOLIC) {
-            flat = flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]);
-            // a number that is none stays so
-            if (shock2 && flat < Flattening<T>::ALONG_A_SHOCK) flat = Flattening<T>::ALONG_A_SHOCK;
-        }
+        const T flat =
+            PARABOLIC ? flattening<A>(behind.velocity3, w1[MOMENTUM], pressure4, pressure3, w1[ENERGY], w[ENERGY]) : T(0.0);
         behind.take(n, w, w1, w2, so_far, eos, survey);
         // of the second cell before
         T low[FIELDS], high[FIELDS];

@@ -6,7 +6,7 @@ use crate::point::eos::Eos;
 use crate::point::hancock::face_values;
 use crate::point::hll::{face_flux, first_order_flux};
 use crate::point::hllc::hllc_flux;
-use crate::point::ppm::{ALONG_A_SHOCK, face_value, flattening, monotonised};
+use crate::point::ppm::{face_value, flattening, monotonised};
 use crate::point::slopes::central_slope;
 use crate::real::Real;
 
@@ -40,16 +40,14 @@ impl<T: Real> Sheet<T> {
         }
     }
 
-    /// Parabolic profiles of the cells two from the ends, flattened at shocks that this pass or an earlier one has found.
+    /// Parabolic profiles of the cells two from the ends, flattened at shocks.
     #[inline(always)]
     pub(super) fn parabolas<const S: usize>(&mut self, cells: usize) {
         let [primitives, faces, below, above] = &mut self.work;
         let (velocity, pressure) = (&primitives[VELOCITY], &primitives[PRESSURE]);
         for e in inner::<S>(cells, 2) {
             let around = [pressure[e - 2 * S], pressure[e - S], pressure[e], pressure[e + S], pressure[e + 2 * S]];
-            let here = flattening([velocity[e - S], velocity[e + S]], around);
-            let least = T::from_f64(if self.shock_indicator[e] < T::zero() { ALONG_A_SHOCK } else { 0.0 });
-            self.flattening[e] = if here < least { least } else { here };
+            self.flattening[e] = flattening([velocity[e - S], velocity[e + S]], around);
         }
         for f in 0..FIELDS {
             let (w, slope, face) = (&primitives[f], &self.flux[f], &mut faces[f]);
