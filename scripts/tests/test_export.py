@@ -134,10 +134,10 @@ def test_grafic_has_the_grid_and_the_lattice(both):
     order = np.argsort(array("particle_id"))
     assert np.allclose(field("ic_velcz").ravel(), array("particle_velocity_z")[order], rtol=1e-5, atol=1e-4)
     centres = (np.arange(32) + 0.5) * BOX / 32
-    places = centres[None, None, :] + field("ic_poscx") * H
+    places = centres[None, None, :] + field("ic_poscx")
     apart = places.ravel() - array("particle_position_x")[order]
     assert np.abs((apart + BOX / 2) % BOX - BOX / 2).max() < 1e-5
-    refused = comove(folder, "export", snapshot, "fine", "--format", "grafic", "--level", "1", code=3)
+    refused = comove(folder, "export", snapshot, "fine", "--format", "grafic", "--level", "1", code=4)
     assert "32768 particles; --format grafic needs a particle for each of the [64, 64, 64] cells of level 1" in refused
 
 
