@@ -12,8 +12,9 @@ comove_cmake_is_new_enough() {
 comove_cmake_is_new_enough || true
 
 # What is checked and tested: all crates, with MPI, and with CUDA where COMOVE_CUDA is set. COMOVE_FAST_BUILD=1
-# compiles crate comove without optimisation: a fifth of the build time, and the quickstart takes 5% longer. Of the examples only those that
-# tests run are built, because their code is long to build; clippy checks the others.
-comove_all=(--workspace --features "comove/mpi,comove-sim/mpi${COMOVE_CUDA:+,comove/cuda,comove-sim/cuda,comove-kernels/cuda}" ${COMOVE_FAST_BUILD:+--config profile.release.package.comove.opt-level=0})
+# compiles crate comove without optimisation: a fifth of the build time, and the quickstart takes 5% longer. Of the examples
+# only those that tests run are built, because their code is long to build; clippy checks the others.
+comove_all=(--workspace --features "comove/mpi,comove-sim/mpi${COMOVE_CUDA:+,comove/cuda,comove-sim/cuda,comove-kernels/cuda}"
+    ${COMOVE_FAST_BUILD:+--config profile.release.package.comove.opt-level=0})
 comove_tests=("${comove_all[@]}" --lib --bins --tests)
 comove_examples=("${comove_all[@]}" --example mpi_check --example snapshot_samples)

@@ -58,12 +58,12 @@ impl Span {
         Self::new(first as i64, last as i64, self.of)
     }
 
-    /// Whether the span contains `cell`.
+    /// True if the span contains `cell`.
     pub(crate) fn holds(self, cell: usize) -> bool {
         self.of > 0 && (cell + self.of - self.first) % self.of < self.count
     }
 
-    /// Whether the span contains all cells of `other`.
+    /// True if the span contains all cells of `other`.
     pub(crate) fn covers(self, other: Self) -> bool {
         self.count == self.of || (other.first + self.of - self.first) % self.of + other.count <= self.count
     }

@@ -170,7 +170,7 @@ impl Cosmology {
         neutrinos / (neutrinos + self.omega_cb() / a.powi(3))
     }
 
-    /// Whether massive neutrinos are present.
+    /// True for cosmologies with massive neutrinos.
     pub fn has_neutrinos(&self) -> bool {
         self.m_nu_ev > 0.0
     }

@@ -3,14 +3,18 @@
 use crate::error::PipelineError;
 use comove_analysis::covering_grid::{GRID_LIMIT_MIB, grid_within};
 use comove_ic::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
-use comove_sim::{HostParticles, Snapshot};
+use comove_sim::{Cosmology, HostParticles, Snapshot};
 use std::path::Path;
 
 /// Mesh of a level. A particle's identity is the number of its cell, x fastest, as `ic_gaussian` numbers particles.
 ///
 /// # Errors
-/// For particles that are not one for each cell.
+/// For particles that are not one for each cell; for massive neutrinos, which these files do not hold.
 pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<UniformMesh, PipelineError> {
+    if let Some(cosmology) = snapshot.header.cosmology.filter(Cosmology::has_neutrinos) {
+        let reason = format!("m_nu_ev = {}; --format grafic needs m_nu_ev: 0: use --format npy", cosmology.m_nu_ev);
+        return Err(PipelineError::input(source, reason));
+    }
     // no grid is that fine, which is told below
     let cells = snapshot.state.tree.cells(level.min(16));
     let mut mesh = UniformMesh::without_values(cells, 0..cells[2]);
@@ -27,7 +31,7 @@ pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<U
         }
     }
     if let Some(particles) = &snapshot.state.particles {
-        let lattice = lattice(particles, cells, snapshot.box_lengths()).map_err(|found| {
+        let lattice = lattice(particles, &mesh, snapshot.box_lengths()).map_err(|found| {
             let reason = format!(
                 "{found}; --format grafic needs a particle for each of the {cells:?} cells of level {level}, numbered from 0: \
                  choose another --level, or --format gadget"
@@ -39,12 +43,12 @@ pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<U
     Ok(mesh)
 }
 
-/// Particles in the order of their cells, with the way of each from its cell's lower corner.
+/// Particles in the order of their cells, with displacements from the cells' lower corners.
 ///
 /// # Errors
-/// What they are instead.
-fn lattice(particles: &HostParticles, cells: [usize; 3], lengths: [f64; 3]) -> Result<Lattice, String> {
-    let count: usize = cells.iter().product();
+/// The number or identity that no lattice has.
+fn lattice(particles: &HostParticles, mesh: &UniformMesh, lengths: [f64; 3]) -> Result<Lattice, String> {
+    let count = mesh.cell_count();
     if particles.len() != count {
         return Err(format!("{} particles", particles.len()));
     }
@@ -55,10 +59,8 @@ fn lattice(particles: &HostParticles, cells: [usize; 3], lengths: [f64; 3]) -> R
             _ => return Err(format!("a particle has the identity {id}")),
         }
     }
-    let corner =
-        |cell: usize, axis: usize| [cell % cells[0], cell / cells[0] % cells[1], cell / (cells[0] * cells[1])][axis];
     let way = |cell: usize, axis: usize| {
-        let at = corner(cell, axis) as f64 * lengths[axis] / cells[axis] as f64;
+        let at = mesh.cell(cell)[axis] as f64 * lengths[axis] / mesh.cells[axis] as f64;
         let way = particles.coordinate(of_cell[cell], axis, lengths[axis]) - at;
         // the shorter one around the box
         way - lengths[axis] * (way / lengths[axis]).round()

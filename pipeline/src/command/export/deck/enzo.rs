@@ -59,7 +59,7 @@ fn common_value(numbers: &[f64]) -> Option<f64> {
 }
 
 impl Flag {
-    /// Whether the threshold is a mass; the smaller of two masses refines more.
+    /// True for a threshold in mass: a smaller mass refines more.
     fn is_of_mass(&self) -> bool {
         self.parameter == OVERDENSITY
     }
