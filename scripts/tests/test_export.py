@@ -112,12 +112,12 @@ def test_pynbody_reads_gadget(both):
 
 def test_grafic_has_the_grid_and_the_lattice(both):
     folder, snapshot = both
-    comove(folder, "export", snapshot, "grafic", "--format", "grafic")
+    comove(folder, "export", snapshot, "lattice", "--format", "grafic")
     comove(folder, "export", snapshot, "root", "--format", "npy")
 
     def field(name):
         """[z][y][x], of records between their lengths."""
-        data = (folder / "grafic" / name).read_bytes()
+        data = (folder / "lattice" / name).read_bytes()
         head = np.frombuffer(data, "<i4", 4)
         assert list(head) == [44, 32, 32, 32]
         a, omega_m = np.frombuffer(data, "<f4", 8, offset=16)[4:6]
