@@ -99,7 +99,8 @@ TYPES = [1, 2, 5]
 
 @dataclass
 class Gadget:
-    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1.
+    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1; `unwrapped`
+    leaves particles that have moved out of the box where they are.
 
     Format 3 is HDF5; `order` is that of the bytes in formats 1 and 2.
     """
@@ -113,6 +114,7 @@ class Gadget:
     files: int = 1
     masses: bool = False
     one_type: bool = False
+    unwrapped: bool = False
     units: bool = False
     header: dict = field(default_factory=dict)
 
@@ -125,6 +127,7 @@ def write_gadget(path, universe, how=None):
     """Returns the first file. Lengths in Mpc/h or kpc/h, v_pec/√a in km/s, masses in 10¹⁰ M☉/h."""
     how = how or Gadget()
     length = 1e3 if how.kpc else 1.0
+    position = np.where(universe.position > 0.92 * BOX, universe.position - BOX, universe.position) if how.unwrapped else universe.position
     kinds = np.ones(universe.count, int) if how.one_type else np.array(TYPES)[universe.levels]
     for n, rows in enumerate(np.array_split(np.arange(universe.count), how.files)):
         table = np.zeros(6)
@@ -144,7 +147,7 @@ def write_gadget(path, universe, how=None):
         for kind in np.unique(kinds[rows]):
             own = rows[kinds[rows] == kind]
             arrays[kind] = {
-                "Coordinates": (universe.position[own] * length).astype(how.dtype),
+                "Coordinates": (position[own] * length).astype(how.dtype),
                 "Velocities": (universe.velocity[own] / np.sqrt(A)).astype(how.dtype),
                 "ParticleIDs": universe.identity[own].astype(how.ids),
             }
@@ -197,14 +200,15 @@ def write_records(path, header, arrays, how):
 
 
 def write_swift(path, universe):
-    """Lengths in Mpc, masses in 10¹⁰ M☉, both without h; peculiar velocities in km/s."""
+    """Lengths in Mpc, masses in 10¹⁰ M☉, both without h; peculiar velocities in km/s. As MUSIC does, z as `Scale-factor`."""
     kinds = np.minimum(universe.levels, 1) + 1  # dark matter, and that of the background
     with h5py.File(path, "w") as file:
         counts = np.bincount(kinds, minlength=7).astype("u8")
         file.create_group("Header").attrs.update(
             NumPart_ThisFile=counts, NumPart_Total=counts, NumPart_Total_HighWord=np.zeros(7, "u4"),
-            MassTable=np.zeros(7), BoxSize=np.full(3, BOX / H), NumFilesPerSnapshot=1, Dimension=3,
+            MassTable=np.zeros(7), BoxSize=np.full(3, BOX / H), NumFilesPerSnapshot=1, Dimension=3, Redshift=Z,
         )
+        file["Header"].attrs["Scale-factor"] = Z
         file.create_group("Units").attrs.update({
             "Unit length in cgs (U_L)": MPC_CM, "Unit mass in cgs (U_M)": 1e10 * MSUN_G,
             "Unit time in cgs (U_t)": MPC_CM / 1e5, "Unit current in cgs (U_I)": 1.0, "Unit temperature in cgs (U_T)": 1.0,

@@ -47,6 +47,8 @@ def write_mesh(folder, shape, first=(0, 0, 0), width=None, positions=True, gas=F
             write(folder / f"ic_posc{axis}", moved[:, i].reshape(mesh), first, width, **how)
         if gas:
             write(folder / f"ic_velb{axis}", speed[:, i].reshape(mesh), first, width, **how)
+    if gas:
+        write(folder / "ic_massc", np.full(mesh, 1 - OMEGA_B / OMEGA_M), first, width, **how)
     step = 1e-4
     delta = -sum((universe.waves(start + step * np.eye(3)[i]) - moved)[:, i] / step for i in range(3))
     write(folder / "ic_deltab", delta.reshape(mesh), first, width, **how)

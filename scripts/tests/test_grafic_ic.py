@@ -117,6 +117,10 @@ def not_finite(folder):
     files.write(folder / "ic_velcz", values)
 
 
+def masses_apart(folder):
+    files.write(folder / "ic_massc", 0.85 + 0.01 * np.random.default_rng(1).uniform(size=(N, N, N)))
+
+
 def nested_without_contrast(folder):
     files.write_zoom(folder, N, gas=True)
     (folder / "level_005" / "ic_deltab").unlink()
@@ -140,6 +144,7 @@ MISTAKES = {
     "other cells": (mesh(gas=True), {"root": 32, "options": ", cells: 32"}, ["[16, 16, 16] cells", "[32, 32, 32]"]),
     "cut short": (edited(cut), {}, ["ic_velcy", "bytes, expected", "copy"]),
     "not finite": (edited(not_finite), {}, ["ic_velcz", "cell [1, 2, 3] (from 0) is NaN"]),
+    "masses": (edited(masses_apart), {}, ["ic_massc", "masses of particles are 0.85", "species_transfer"]),
     "another mesh": (edited(lambda folder: files.write(folder / "ic_velcy", np.zeros((N, N, N // 2)))), {},
                      ["ic_velcy", "[8, 16, 16] cells", "write all on one mesh"]),
     "no record": (edited(lambda folder: (folder / "ic_velcx").write_bytes(bytes(200))), {}, ["first record has 0 bytes"]),

@@ -50,8 +50,8 @@ impl Header {
         {
             return Err(input.content(match kind {
                 0 => format!(
-                    "{count} gas particles (PartType0) are not read yet: write dark matter alone, with all of Omega0, or gas \
-                     on a mesh in a file of format \"comove_ic\""
+                    "{count} gas particles (PartType0) are not read: write gas on a mesh (format = grafic2 in MUSIC and \
+                     monofonIC, or a file of format \"comove_ic\"), or dark matter alone, with all of Omega0"
                 ),
                 _ => format!(
                     "{count} particles of PartType{kind} are not read: expected dark matter, PartType{}; write it there, or \
@@ -94,6 +94,8 @@ pub(super) fn check_statements(input: &Input, ic: &LoadIc, format: LoadFormat) -
     let (cosmology, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
     let is_gadget = format == LoadFormat::Gadget;
     let [epoch, hubble, omega_m, omega_lambda] = names(format);
+    // MUSIC writes the redshift as Scale-factor, which SWIFT does not read in initial conditions
+    let has_redshift = input.numbers(&GROUPS, "Redshift")?.is_some();
     for (name, option, expected, tolerance, needed) in [
         (epoch, "a = 1/(1 + z)", a, SAME, is_gadget),
         (hubble, "h", cosmology.h, SAME, is_gadget),
@@ -101,6 +103,9 @@ pub(super) fn check_statements(input: &Input, ic: &LoadIc, format: LoadFormat) -
         (omega_lambda, "omega_lambda", cosmology.omega_lambda, SAME_LAMBDA, false),
         ("Redshift", "z", ic.z, SAME * (1.0 + ic.z) / ic.z.max(1e-3), false),
     ] {
+        if name == epoch && has_redshift && !is_gadget {
+            continue;
+        }
         let Some((statement, values)) = input.numbers(&GROUPS, name)? else {
             if needed {
                 let reason = format!("{} is missing: expected {option} = {expected}", input.statement(HEADER, name));
@@ -139,8 +144,9 @@ pub(super) fn statements(input: &Input, format: LoadFormat) -> Result<Statements
     let is_swift = format == LoadFormat::Swift;
     let unit = |name: &str| Ok::<_, IcError>(one(name)?.map(|cm| cm / MPC_CM));
     let unit = if is_swift { unit(SWIFT_LENGTH)? } else { unit("UnitLength_in_cm")? };
+    let redshift = if is_swift { one("Redshift")? } else { None };
     Ok(Statements {
-        a: one(epoch)?,
+        a: redshift.map(|z| 1.0 / (1.0 + z)).or(one(epoch)?),
         box_length: one("BoxSize")?.map(|length| length * unit.unwrap_or(1.0)),
         length_is_without_h: is_swift,
         h: one(hubble)?,

@@ -105,14 +105,6 @@ impl Input {
 }
 
 impl Column<'_> {
-    /// The numbers have 32 bits.
-    pub(super) fn is_single(&self) -> bool {
-        match &self.values {
-            Values::Dataset(_, dataset, _) => dataset.dtype().is_ok_and(|kind| kind.size() == 4),
-            Values::Block(_, block) => block.is_single,
-        }
-    }
-
     /// Numbers of particles, those of one after the other.
     ///
     /// # Errors

@@ -204,16 +204,15 @@ impl Files {
         let (positions, velocities) = (column(Quantity::Positions)?, column(Quantity::Velocities)?);
         let ids = column(Quantity::Ids)?;
         let classes = self.masses.classes(&input, section)?;
-        let digits = if positions.is_single() { f32::EPSILON.into() } else { 1e-12 };
         for rows in pieces(rows) {
             let start = rows.start;
             for (n, &x) in positions.reals(rows.clone())?.iter().enumerate() {
-                let fraction = self.fraction(x, digits).ok_or_else(|| {
+                let fraction = self.fraction(x).ok_or_else(|| {
                     let (row, axis, FileUnits { box_size, length_name, .. }) =
                         (start + n / 3, ["x", "y", "z"][n % 3], &self.units);
                     input.content(format!(
-                        "{} has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}; wrap positions \
-                         into the box",
+                        "{} has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}, \
+                         or up to an eighth of that outside",
                         positions.name
                     ))
                 })?;
@@ -244,12 +243,13 @@ impl Files {
         Ok(())
     }
 
-    /// Position as a fraction of the box, in 2⁻³²; `None` outside by more than the rounding of its digits.
-    fn fraction(&self, x: f64, digits: f64) -> Option<u32> {
+    /// Position as a fraction of the box, in 2⁻³²; `None` outside by more than an eighth of it.
+    ///
+    /// Programs write what displacements have moved out of the box as it is.
+    fn fraction(&self, x: f64) -> Option<u32> {
         let box_size = self.units.box_size;
-        let margin = digits * box_size;
-        let is_inside = (-margin..=box_size + margin).contains(&x);
-        is_inside.then(|| HostParticles::fraction(x.clamp(0.0, box_size), box_size)).flatten()
+        let is_near = (-box_size / 8.0..=box_size * 1.125).contains(&x);
+        is_near.then(|| HostParticles::fraction(x.rem_euclid(box_size), box_size)).flatten()
     }
 }
 

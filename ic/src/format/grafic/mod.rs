@@ -6,6 +6,7 @@
 //! | `ic_velcx`, `y`, `z` | peculiar velocity of dark matter in km/s: a particle for each cell that no finer mesh covers |
 //! | `ic_poscx`, `y`, `z` | its displacement from the cell's centre in comoving Mpc/h; without them that of the growing mode (Zel'dovich) |
 //! | `ic_velbx`, `y`, `z`, `ic_deltab` | peculiar velocity of gas in km/s, density contrast |
+//! | `ic_massc` | masses of particles, which have to be equal |
 
 pub mod write;
 
@@ -38,6 +39,7 @@ const MOST_CELLS: i32 = 1 << 16;
 const VELC: [&str; 3] = ["ic_velcx", "ic_velcy", "ic_velcz"];
 const POSC: [&str; 3] = ["ic_poscx", "ic_poscy", "ic_poscz"];
 const CONTRAST: &str = "ic_deltab";
+const MASSC: &str = "ic_massc";
 const VELB: [&str; 3] = ["ic_velbx", "ic_velby", "ic_velbz"];
 
 impl Reader for Grafic {
@@ -86,7 +88,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 /// The files that are read.
 pub(super) fn files(path: &Path) -> Vec<PathBuf> {
-    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain([CONTRAST]);
+    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain([CONTRAST, MASSC]);
     let all = folders(path).into_iter().flat_map(|folder| names().map(move |name| folder.join(name)));
     all.filter(|file| file.is_file()).collect()
 }
@@ -231,6 +233,26 @@ impl Level {
         Ok(planes)
     }
 
+    /// Refuses particles of one mesh that differ in mass: monofonIC has what tells dark matter from gas there.
+    fn check_masses(&self, ic: &LoadIc) -> Result<(), IcError> {
+        if ic.trust.is_some() || !self.folder.join(MASSC).is_file() {
+            return Ok(());
+        }
+        let file = self.planes(MASSC)?;
+        // masses that differ do so everywhere
+        let plane = file.read(self.header.cells[2] / 2)?;
+        let (least, most) = plane.iter().fold((f64::INFINITY, 0.0), |(low, high), &m| (m.min(low), m.max(high)));
+        if least > 0.0 && most <= least * (1.0 + SAME) {
+            return Ok(());
+        }
+        let reason = format!(
+            "masses of particles are {least} to {most}, expected equal ones: without their differences dark matter would have \
+             the density contrast of all matter; make the universe with ic_gaussian and species_transfer, or set trust: \
+             \"reason\""
+        );
+        Err(content(&file.path, reason))
+    }
+
     /// Reads the planes of the gas that `mesh` has.
     ///
     /// * `region`: the cells of the file; those of `mesh` ascend, those of the file begin at the first one
@@ -295,6 +317,7 @@ impl Meshes {
     fn check(&self, ic: &LoadIc) -> Result<(), IcError> {
         let c = &ic.cosmology;
         let name = if self.dark_matter { VELC[0] } else { VELB[0] };
+        self.levels.iter().try_for_each(|level| level.check_masses(ic))?;
         for Level { folder, header, .. } in &self.levels {
             for (what, found, expected, tolerance) in [
                 ("astart", header.a, 1.0 / (1.0 + ic.z), SAME),
