@@ -96,7 +96,8 @@ fn values<'a>(snapshot: &'a Snapshot, patch: LeafPatch, field: &Field) -> Box<dy
         (Storage::Scalar(_), Some(n)) => Box::new(patch_cells(snapshot, patch).map(move |cell| cell.scalars[n])),
         (Storage::DarkMatter, _) => Box::new(patch_cells(snapshot, patch).map(|cell| cell.dark_matter)),
         (Storage::Fluid(index), _) => Box::new(patch_values(snapshot, patch, index)),
-        _ => Box::new(std::iter::empty()),
+        // scalars that only one has, and what snapshots do not hold
+        (Storage::Scalar(_), None) | (Storage::Potential, _) => Box::new(std::iter::empty()),
     }
 }
 

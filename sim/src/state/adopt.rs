@@ -15,7 +15,7 @@ use crate::parallel::share::Share;
 use crate::state::State;
 use crate::state::layout::Layout;
 use crate::state::memory::Footprint;
-use comove_kernels::layout::{GROUP_CELLS, GROUP_VALUES, OCTANTS};
+use comove_kernels::layout::{GROUP_CELLS, OCTANTS};
 use comove_kernels::level_topology::NONE;
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{DeviceTable, Eos, Real};
@@ -187,7 +187,7 @@ impl<T: Real> State<T> {
         let fitted = self.reserve_particles(wanted).and_then(|()| self.fit(&layout, room));
         collective_result(&self.exchange.communicator, fitted)?;
         let mut needs = self.needs(&layout);
-        moves.need(&mut needs, GROUP_VALUES.max(self.kind.scalars * GROUP_CELLS), T::BYTES);
+        moves.need(&mut needs, self.widest() * GROUP_CELLS, T::BYTES);
         self.exchange.ghosts.fit(&needs)?;
 
         let leaving = self.leaving(&moves);

@@ -26,7 +26,7 @@ use crate::parallel::exchange::Exchange;
 use crate::parallel::link_lists::need;
 use crate::parameters::{Coordinates, RunParameters};
 use crate::records::CellBudgetAdjustment;
-use comove_kernels::layout::{FACE_CELLS, FIELDS, FLUX_PLANE_VALUES, GROUP, cell_coordinate};
+use comove_kernels::layout::{FACE_CELLS, FIELDS, GROUP, cell_coordinate};
 use comove_kernels::messages::MessageSizes;
 use comove_kernels::{Buffer, DensitySource, Device, Real};
 use layout::Layout;
@@ -366,11 +366,16 @@ impl<T: Real> State<T> {
     /// Bytes of the longest messages about a layout to other ranks and from them, by rank.
     fn needs(&self, layout: &Layout) -> Vec<MessageSizes> {
         let mut needs = vec![MessageSizes::default(); self.exchange.communicator.size()];
-        layout.share.links.iter().for_each(|links| links.need(&mut needs, FIELDS.max(self.kind.scalars), T::BYTES));
+        layout.share.links.iter().for_each(|links| links.need(&mut needs, self.widest(), T::BYTES));
         layout.share.deposits.iter().for_each(|deposits| deposits.need(&mut needs));
-        let of_plane = FLUX_PLANE_VALUES.max(self.kind.scalars * FACE_CELLS) * T::BYTES;
+        let of_plane = self.widest() * FACE_CELLS * T::BYTES;
         layout.mesh.flux.links.iter().for_each(|links| need(&mut needs, &links.peers, of_plane));
         needs
+    }
+
+    /// Most values that a message has of a cell.
+    fn widest(&self) -> usize {
+        self.gas.iter().flat_map(Gas::fields).map(|fields| fields.count).fold(FIELDS, usize::max)
     }
 
     /// Bytes of all device arrays.
