@@ -228,6 +228,26 @@ impl<'c> LinearModes<'c> {
     }
 }
 
+/// A field at the centres of cells from its values at their lower corners, by its modes below the Nyquist planes. Collective.
+///
+/// * `corners`: of the rank's own planes along z, x fastest
+pub(crate) fn at_centres(communicator: &Communicator, cells: [usize; 3], corners: &[f64]) -> Vec<f64> {
+    let half = cells.map(|n| PI / n as f64);
+    let density = transform::to_modes(communicator, cells, corners);
+    let mut modes = LinearModes { communicator, cells, spacing: [1.0; 3], density };
+    modes.for_each_row(|ny, nz, row| {
+        for (nx, mode) in row.iter_mut().enumerate() {
+            let n = [nx as i64, ny, nz];
+            *mode *= if on_nyquist_plane(n, cells) {
+                Complex::ZERO
+            } else {
+                Complex::cis(dot(half, wave_vector(n, [1.0; 3])))
+            };
+        }
+    });
+    modes.density_contrast()
+}
+
 /// The signed wave number of an index: 0, 1, … n/2, −n/2+1, … −1.
 fn signed(index: usize, n: usize) -> i64 {
     if index <= n / 2 { index as i64 } else { index as i64 - n as i64 }

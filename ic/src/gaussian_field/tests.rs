@@ -243,3 +243,18 @@ fn noise_in_cells_gets_the_spectrum() {
     let sum: f64 = own.iter().map(|x| x * x).sum();
     assert!((sum - (15.0 * 7.0 * 15.0 - 1.0)).abs() < 1e-9, "{sum}");
 }
+
+/// A wave at lower corners has its values half a cell further; what lies on a Nyquist plane is left out.
+#[test]
+fn values_between_corners_are_those_of_the_wave() {
+    let cells = [16, 8, 16];
+    let wave = |n: usize, before: f64| {
+        let at = [n % 16, n / 16 % 8, n / 128].map(|i| (i as f64 + before) * 2.0 * PI);
+        0.3 + (3.0 * at[0] / 16.0 - at[1] / 8.0 + 2.0 * at[2] / 16.0).sin()
+    };
+    let nyquist = |n: usize| if n / 16 % 2 == 0 { 0.1 } else { -0.1 };
+    let corners: Vec<f64> = (0..16 * 8 * 16).map(|n| wave(n, 0.0) + nyquist(n)).collect();
+    let found = at_centres(&Communicator::alone(), cells, &corners);
+    let expected = (0..corners.len()).map(|n| wave(n, 0.5));
+    assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-13));
+}

@@ -4,21 +4,28 @@ use super::{CONTRAST, HEADER_BYTES, POSC, VELB, VELC};
 use crate::error::IcError;
 use crate::format::cell_values::{Value, motion, write_each};
 use crate::format::{FileHeader, write_then_rename};
+use crate::temperature::specific_internal_energy;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::VELOCITY_KM_S;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+/// Deviation of the gas's temperature from that of RAMSES.
+const TEMPERATURE: &str = "ic_tempb";
+
+/// T/μ in K at a = 1 of gas that RAMSES has cooled with the expansion: at a it starts with this over a².
+const RAMSES_K: f64 = 1.356e-2;
+
 /// Names of all files that [`write()`] makes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    [CONTRAST].into_iter().chain(VELB).chain(VELC).chain(POSC)
+    [CONTRAST, TEMPERATURE].into_iter().chain(VELB).chain(VELC).chain(POSC)
 }
 
 /// Writes a mesh, held entirely by this rank, plane by plane. The density contrast is 0 without gas: RAMSES reads the header of
 /// its file in any case.
 ///
-/// * `share`: mean density of the gas, in the mean matter density
+/// * `share`, `gamma`: mean density of the gas, in the mean matter density; its ratio of specific heats
 /// * `progress`: receives the fraction written
 ///
 /// # Errors
@@ -26,13 +33,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn write(
     folder: &Path,
     header: &FileHeader,
-    (mesh, share): (&UniformMesh, f64),
+    (mesh, share, gamma): (&UniformMesh, f64, f64),
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
     let km_s = VELOCITY_KM_S / header.a;
     let contrast = move |n: usize| mesh.density.get(n).map_or(0.0, |density| density / share - 1.0);
     let mut files = motion(mesh, header.box_mpc_h, [VELB, VELC, POSC], km_s, 1.0);
     files.push((CONTRAST, Box::new(contrast)));
+    if !mesh.density.is_empty() {
+        let of_ramses = specific_internal_energy(&header.cosmology, header.a, RAMSES_K / header.a.powi(2), 1.0, gamma);
+        let deviation = move |n: usize| mesh.internal_energy[n] / mesh.density[n] / of_ramses - 1.0;
+        files.push((TEMPERATURE, Box::new(deviation)));
+    }
     write_each(files, progress, |name, value| write_file(&folder.join(name), header, mesh.cells, value))
 }
 

@@ -72,7 +72,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     }
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let has_gas = mesh.has_gas(&alone);
-    let lattice = mesh.dark_matter.clone().filter(|_| on_mesh);
+    let lattice = mesh.dark_matter.clone();
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
     let setup = Setup {
         campaign: &recipe.campaign.name,
@@ -84,7 +84,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
     remove_earlier(&folder, deck::files(code))?;
-    mesh.dark_matter = lattice;
+    mesh.dark_matter = lattice.filter(|_| on_mesh || moves_with_dark_matter(ic));
     write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
     drop((line, job));
     let cells = if has_gas { mesh.density.len() } else { 0 };
@@ -108,7 +108,11 @@ fn write(
     let lengths = facts.root.map(|n| facts.box_mpc_h * n as f64 / facts.root[0] as f64);
     let dark = || dark_matter.into_iter().flat_map(|particles| Particles::of_dark_matter(particles, lengths));
     let all = || {
-        let gas = setup.has_gas.then(|| Particles::of_mesh(mesh, facts.box_mpc_h, next_id(dark_matter)));
+        let first_id = next_id(dark_matter);
+        let gas = setup.has_gas.then(|| match mesh.lattice() {
+            Some(lattice) => Particles::of_gas_beside(mesh, lattice, facts.box_mpc_h, first_id),
+            None => Particles::of_mesh(mesh, facts.box_mpc_h, first_id),
+        });
         gas.into_iter().chain(dark()).collect::<Vec<_>>()
     };
     let cosmology = Cosmology { omega_b: setup.omega_gas(), ..facts.cosmology };
@@ -144,10 +148,16 @@ fn write(
         Code::Ramses => {
             let ics = folder.join(deck::ramses::IC);
             std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
-            grafic::write(&ics, &header, (mesh, setup.omega_gas() / cosmology.omega_m), progress)?;
+            let share = setup.omega_gas() / cosmology.omega_m;
+            grafic::write(&ics, &header, (mesh, share, setup.run.parameters.gamma), progress)?;
             deck::ramses::write_deck(setup, folder)
         }
     }
+}
+
+/// Whether the gas is displaced as the dark matter is: both have one linear spectrum.
+fn moves_with_dark_matter(ic: &InitialCondition) -> bool {
+    matches!(ic, InitialCondition::Gaussian(ic) if ic.species_transfer.is_none())
 }
 
 /// Mean temperature of the gas by mass in K.

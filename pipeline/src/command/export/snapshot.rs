@@ -57,7 +57,7 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
             std::fs::create_dir_all(&path).map_err(PipelineError::io(&path))?;
             remove_earlier(&path, grafic::names())?;
             let mean = mesh.density.iter().sum::<f64>() / mesh.density.len().max(1) as f64;
-            grafic::write(&path, &header, (&mesh, mean), &report)?;
+            grafic::write(&path, &header, (&mesh, mean, snapshot.header.gamma), &report)?;
             format!("{:?} cells", mesh.cells)
         }
     };

@@ -17,6 +17,9 @@ struct Flag {
     threshold: fn(&Setup<'_>, &Criterion) -> Option<f64>,
 }
 
+/// That of the temperatures of an initial condition, whatever `Mu` says.
+const MEAN_MOLECULAR_WEIGHT: f64 = 0.6;
+
 const OVERDENSITY: &str = "MinimumOverDensityForRefinement";
 
 /// Methods 2 and 4 compare the mass of a cell, gas or dark matter, with that of a root cell on average.
@@ -98,6 +101,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("TopGridRank", 3, ""),
         line("TopGridDimensions", format!("{nx} {ny} {nz}"), "ic.cells"),
         line("SelfGravity", number(run.gravity), "evolve.gravity"),
+        line("GravitationalConstant", 1, ""),
         line("TopGridGravityBoundary", 0, "evolve.gravity_boundary"),
         line("LeftFaceBoundaryCondition", "3 3 3", "evolve.boundary"),
         line("RightFaceBoundaryCondition", "3 3 3", "evolve.boundary"),
@@ -110,8 +114,11 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
             line("CosmologySimulationVelocity1Name", "GridVelocities_x", "ic.gas"),
             line("CosmologySimulationVelocity2Name", "GridVelocities_y", "ic.gas"),
             line("CosmologySimulationVelocity3Name", "GridVelocities_z", "ic.gas"),
-            line("CosmologySimulationInitialTemperature", setup.temperature_k, "ic.temperature_k"),
-            line("Mu", facts.mean_molecular_weight, "ic.mean_molecular_weight"),
+            line(
+                "CosmologySimulationInitialTemperature",
+                setup.temperature_k * MEAN_MOLECULAR_WEIGHT / facts.mean_molecular_weight,
+                "ic.temperature_k, ic.mean_molecular_weight",
+            ),
             line("Gamma", run.gamma, "evolve.gamma"),
             line("HydroMethod", 0, ""),
             line("DualEnergyFormalism", number(run.dual_energy), "evolve.dual_energy"),

@@ -21,7 +21,8 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
     let all: Vec<&Line> = lines.iter().chain(&config).collect();
     let criteria: Vec<_> = setup.run.parameters.refine.iter().collect();
     let remarks = [
-        format!("Build with {CONFIG} beside this file; lengths are kpc/h."),
+        format!("Build with {CONFIG} beside this file; start with: mpirun -np 1 Gadget4 {PARAMETERS}"),
+        "Lengths are kpc/h.".into(),
         "Softening lengths of types 0 and 1 are the width of a cell of the finest level, of others that of the root."
             .into(),
     ];
@@ -46,6 +47,7 @@ fn config(setup: &Setup<'_>) -> Vec<Line> {
         line("GAMMA=", run.gamma, "evolve.gamma"),
         line("DOUBLEPRECISION=", 1, ""),
         line("IDS_64BIT", "", ""),
+        line("OUTPUT_NON_SYNCHRONIZED_ALLOWED", "", "evolve.outputs"),
     ];
     if run.gravity {
         config.push(line("SELFGRAVITY", "", "evolve.gravity"));

@@ -15,6 +15,9 @@ pub(in crate::command::export) const DARK_MATTER: &str = "PAR_IC";
 const PARAMETERS: &str = "Input__Parameter";
 const DUMPS: &str = "Input__DumpTable";
 
+/// A file that has to be there, whatever it says.
+const PROBLEM: &str = "Input__TestProb";
+
 /// A threshold that no cell reaches.
 const NEVER: f64 = 1e30;
 
@@ -77,7 +80,9 @@ const FLAGS: [Flag; 5] = [
             // GAMER adds the masses of all particles, comove counts the lightest ones
             Criterion::ParticlesAbove { thresholds } => {
                 let one_mass = setup.dark_matter.filter(|dark_matter| dark_matter.heaviest_class() == 0);
-                one_mass.map(|dark_matter| thresholds.iter().map(|t| t * dark_matter.particle_mass).collect())
+                // a sum of as many masses rounds to either side of the threshold
+                let mass = one_mass?.particle_mass * (1.0 + 1e-6);
+                Some(thresholds.iter().map(|t| t * mass).collect())
             }
             _ => None,
         },
@@ -104,7 +109,7 @@ impl Flag {
 
 /// Files of GAMER's input, the parameter file first.
 pub(super) fn files() -> impl Iterator<Item = &'static str> {
-    [PARAMETERS, DUMPS, GAS, DARK_MATTER].into_iter().chain(FLAGS.iter().map(|flag| flag.file))
+    [PARAMETERS, DUMPS, PROBLEM, GAS, DARK_MATTER].into_iter().chain(FLAGS.iter().map(|flag| flag.file))
 }
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
@@ -113,7 +118,7 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
     let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
     let (particles, run) = (setup.dark_matter.is_some(), &setup.run.parameters);
     let (gravity, levels) = (run.gravity, run.max_level + 1);
-    let dual = if run.dual_energy { " --dual=DE_ENPY" } else { "" };
+    let dual = if run.dual_energy { " --dual=ENPY" } else { "" };
     let remarks = [
         format!(
             "Configure with: --model=HYDRO --gravity={gravity} --comoving=true --particle={particles} --double=true{dual} \
@@ -131,6 +136,7 @@ pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -
     }
     let dumps: String = setup.outputs().iter().enumerate().map(|(n, a)| format!("{n:9}  {a}\n")).collect();
     write(folder, DUMPS, &format!("#Dump ID  Dump Time\n{dumps}***************END LINE***************\n"))?;
+    write(folder, PROBLEM, "# no parameters of a test problem\n")?;
     write(folder, PARAMETERS, &format!("{text}\n{}", columns(&lines, "#")))
 }
 

@@ -181,7 +181,7 @@ impl Setup<'_> {
         let left = self.options().into_iter();
         let left = left.filter(|(option, value)| has_effect(option) && !is_neutral(option, value));
         let criteria = criteria.iter().map(|criterion| format!("evolve.refine: {}", criterion_text(criterion)));
-        left.map(|(option, value)| format!("{option} = {value}")).chain(criteria).collect()
+        left.map(|(option, value)| format!("{option}: {value}")).chain(criteria).collect()
     }
 }
 

@@ -16,12 +16,13 @@ const NEVER: f64 = -1.0;
 
 pub(in crate::command::export) fn write_deck(setup: &Setup<'_>, folder: &Path) -> Result<(), PipelineError> {
     let lines = lines(setup);
-    let is_covered = |one: &Criterion| of_particles(one).or(of_jeans(one)).is_some();
+    let is_covered = |one: &Criterion| of_mass(setup, one).or(of_jeans(one)).is_some();
     let left: Vec<&Criterion> = setup.criteria().into_iter().filter(|one| !is_covered(one)).collect();
     let remarks = [
         format!("Build with NDIM=3, NVAR=5 and SOLVER=hydro; start with: ramses3d {PARAMETERS}"),
-        "RAMSES reads h, omega_m and omega_lambda in the GRAFIC files, and sets the initial temperature itself.".into(),
-        "m_refine is also a threshold of the gas, in masses of a cell of the mean density: in comove of particles alone.".into(),
+        "RAMSES reads h, omega_m, omega_lambda and the gas's temperature in the GRAFIC files.".into(),
+        "m_refine is a threshold of particles and gas together, each in its mean mass in a cell of levelmin.".into(),
+        "RAMSES writes an output after the first step of levelmin beyond its aout.".into(),
     ];
     let text = top(setup, "RAMSES", "!", &remarks, &setup.not_covered(&lines.iter().collect::<Vec<_>>(), &left));
     write(folder, PARAMETERS, &format!("{text}{}", groups(&lines)))
@@ -40,8 +41,18 @@ fn shown(setup: &Setup<'_>, thresholds: Option<Vec<Option<f64>>>) -> Option<Stri
     (!levels.is_empty()).then(|| levels.join(","))
 }
 
-fn of_particles(criterion: &Criterion) -> Option<Vec<f64>> {
-    if let Criterion::ParticlesAbove { thresholds } = criterion { Some(thresholds.clone()) } else { None }
+/// Thresholds of the mass in a cell: of particles in the number of them, of gas in the mean of its mass in a cell of the mesh.
+/// RAMSES adds both, so that gas beside dark matter doubles the thresholds.
+fn of_mass(setup: &Setup<'_>, criterion: &Criterion) -> Option<Vec<f64>> {
+    let both = if setup.has_gas && setup.dark_matter.is_some() { 2.0 } else { 1.0 };
+    match criterion {
+        Criterion::ParticlesAbove { thresholds } => Some(thresholds.iter().map(|t| both * t).collect()),
+        Criterion::OverdensityAbove { thresholds } => {
+            let finer = i32::from(setup.facts.level);
+            Some(thresholds.iter().zip(0..).map(|(t, level)| both * t * 8f64.powi(finer - level)).collect())
+        }
+        _ => None,
+    }
 }
 
 fn of_jeans(criterion: &Criterion) -> Option<Vec<f64>> {
@@ -81,7 +92,7 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("AMR_PARAMS:npartmax", (2 * setup.particles()).max(100_000), ""),
     ];
     for (key, value) in [
-        ("REFINE_PARAMS:m_refine", setup.thresholds(of_particles, f64::min)),
+        ("REFINE_PARAMS:m_refine", setup.thresholds(|one| of_mass(setup, one), f64::min)),
         ("REFINE_PARAMS:jeans_refine", setup.thresholds(of_jeans, f64::max)),
     ] {
         lines.extend(shown(setup, value).map(|value| line(key, value, "evolve.refine")));
@@ -95,6 +106,8 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
             line("HYDRO_PARAMS:scheme", "'muscl'", ""),
             line("HYDRO_PARAMS:riemann", "'hllc'", ""),
             line("HYDRO_PARAMS:pressure_fix", logical(run.dual_energy), "evolve.dual_energy"),
+            // without it pressure_fix does nothing
+            line("HYDRO_PARAMS:beta_fix", 0.5, ""),
             line("HYDRO_PARAMS:smallr", format!("{:e}", run.density_floor), "evolve.density_floor"),
         ]);
     }

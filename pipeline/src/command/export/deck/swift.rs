@@ -70,7 +70,6 @@ fn lines(setup: &Setup<'_>) -> Vec<Line> {
         line("Gravity:max_physical_DM_softening", softening, SOFTENING),
         line("Gravity:comoving_baryon_softening", softening, SOFTENING),
         line("Gravity:max_physical_baryon_softening", softening, SOFTENING),
-        line("Gravity:softening_ratio_background", 0.05, ""),
         line("TimeIntegration:dt_min", "1e-10", ""),
         line("TimeIntegration:dt_max", run.max_delta_a, "evolve.max_delta_a"),
         line("InitialConditions:file_name", IC, "ic"),
