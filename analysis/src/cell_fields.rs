@@ -98,7 +98,7 @@ impl Gas {
         cell.fluid[DENSITY] / self.mean_density - 1.0
     }
 
-    /// Pressure in code units; from the entropy scalar where the internal energy is less than η of the total.
+    /// Pressure in code units: from the entropy scalar, without it (`dual_energy: false`) from the energy.
     pub fn pressure(&self, cell: &LeafCell) -> f64 {
         dual_energy::pressure(&cell.fluid, &self.eos)
     }

@@ -77,6 +77,11 @@ impl Clock {
         self.cosmology.map_or(f64::INFINITY, |c| c.code_time(self.a, self.a * (1.0 + max_delta_a)))
     }
 
+    /// Code velocity at which places a code length apart move apart with the expansion at scale factor `a`.
+    pub fn hubble_flow(&self, a: f64) -> f64 {
+        self.cosmology.map_or(0.0, |c| c.hubble_flow(a))
+    }
+
     /// 4πG at scale factor `a`: of the cosmology, else the given constant.
     pub fn four_pi_g(&self, a: f64, plain: f64) -> f64 {
         self.cosmology.map_or(plain, |c| c.four_pi_g(a))

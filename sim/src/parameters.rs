@@ -342,6 +342,7 @@ impl RunParameters {
             eta: T::from_f64(self.switch()),
             density_floor: T::from_f64(self.density_floor),
             pressure_floor: T::from_f64(self.pressure_floor),
+            expansion_squared: T::zero(),
         }
     }
 

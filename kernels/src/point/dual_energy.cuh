@@ -43,7 +43,8 @@ template <typename T> INLINE bool is_front(T a, T b, T c, T d, T density, T pres
 template <typename T>
 INLINE T shock_indicator(T so_far, T density, T change_0, T change_1, T change_2, T pressure_0, T pressure_1, T pressure_2,
                          const Eos<T> &eos) {
-    const T motion = T(0.125) * density * (change_0 * change_0 + (change_1 * change_1 + change_2 * change_2));
+    const T squared = change_0 * change_0 + (change_1 * change_1 + change_2 * change_2);
+    const T motion = T(0.125) * density * (squared + eos.expansion_squared);
     so_far = so_far == ShockIndicator<T>::UNSEEN ? T(0.0) : so_far;
     const T warm = T(0.1) * ((eos.gamma - T(1.0)) * motion);
     const bool shock = so_far < T(0.0) || is_jump(pressure_0, pressure_1, pressure_2, warm);
@@ -96,9 +97,8 @@ template <typename T> INLINE T heat_factor(const T (&coarse)[6], const T (&fine)
 }
 
 template <typename T> INLINE T pressure(const T (&u)[6], const Eos<T> &eos) {
-    const T internal = u[4] - kinetic(u);
-    const T cold = eos.entropy_pressure(u[0], u[5]);
-    return is_cold(internal, u[4], T(0.0), eos) ? cold : (eos.gamma - T(1.0)) * internal;
+    const T by_energy = (eos.gamma - T(1.0)) * (u[4] - kinetic(u));
+    return eos.eta > T(0.0) ? eos.entropy_pressure(u[0], u[5]) : by_energy;
 }
 
 /// What synchronise did to a cell.

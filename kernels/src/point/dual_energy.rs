@@ -43,8 +43,8 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
 }
 
 /// From the neighbours of a cell along a sweep: the internal energy below which the entropy scalar decides, and that negative
-/// at a shock. It is what the differences of velocities beside the cell can make of errors, ⅛ρ|Δv|²; over passes along
-/// several axes the largest of these, and a shock if one of them is.
+/// at a shock. It is what the differences of velocities beside the cell, and the expansion between them, can make of errors,
+/// ⅛ρ(|Δv|² + w²); over passes along several axes the largest of these, and a shock if one of them is.
 ///
 /// * `so_far`: after earlier passes of the sweep, [`UNSEEN`] before the first
 /// * `density`: of the cell
@@ -53,7 +53,7 @@ pub fn kinetic<T: Real>(u: &Cell<T>) -> T {
 #[inline(always)]
 pub fn shock_indicator<T: Real>(so_far: T, density: T, change: [T; 3], pressures: [T; 3], eos: &Eos<T>) -> T {
     let squared = change[0] * change[0] + (change[1] * change[1] + change[2] * change[2]);
-    let motion = T::from_f64(0.125) * density * squared;
+    let motion = T::from_f64(0.125) * density * (squared + eos.expansion_squared);
     let so_far = if so_far == T::from_f64(UNSEEN) { T::zero() } else { so_far };
     let shock = (so_far < T::zero()) | is_jump(pressures, T::from_f64(WARM) * ((eos.gamma - T::one()) * motion));
     let most = larger(so_far.abs(), motion);
@@ -141,13 +141,13 @@ pub fn energy_by_entropy<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
     kinetic(u) + eos.entropy_pressure(u[0], u[5]) / (eos.gamma - T::one())
 }
 
-/// Thermal pressure of a cell by itself: from the entropy scalar where the internal energy is less
-/// than η of the total, else from the energy.
+/// Thermal pressure of a cell between sweeps: that of the entropy scalar, which a sweep has set from the energy where the
+/// energy is right; from the energy with [`Eos::SCALAR_OFF`]. At a front of cold gas the energy also holds what errors have added,
+/// for the sweeps to tell from a shock's heat.
 #[inline(always)]
 pub fn pressure<T: Real>(u: &Cell<T>, eos: &Eos<T>) -> T {
-    let internal = u[4] - kinetic(u);
-    let cold = eos.entropy_pressure(u[0], u[5]);
-    if is_cold(internal, u[4], T::zero(), eos) { cold } else { (eos.gamma - T::one()) * internal }
+    let by_energy = (eos.gamma - T::one()) * (u[4] - kinetic(u));
+    if eos.eta > T::zero() { eos.entropy_pressure(u[0], u[5]) } else { by_energy }
 }
 
 /// What [`synchronise`] did to a cell.
@@ -259,6 +259,8 @@ mod tests {
         assert_eq!(synchronise(&slow, calm, &eos).cell, [1.0, 0.0, 0.0, 0.0, 1.5, 1.0]);
         for change in [[4.0, 0.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 4.0]] {
             let seen = shock_indicator(UNSEEN, 1.0, change, [1.0; 3], &eos);
+            let expanding = Eos { expansion_squared: 8.0, ..eos };
+            assert_eq!(shock_indicator(UNSEEN, 1.0, change, [1.0; 3], &expanding), seen + 1.0);
             assert_eq!(seen, 2.0);
             let done = synchronise(&slow, seen, &eos);
             assert!(done.cold && (done.cell[4] - 1.5 * scalar).abs() < 1e-15 && done.cell[5] == scalar);

@@ -7,6 +7,7 @@ template <typename T> struct Eos {
     T eta;
     T density_floor;
     T pressure_floor;
+    T expansion_squared;
 
     /// P = S rho^(gamma - 1).
     template <typename A = Exact> INLINE T entropy_pressure(T density, T entropy) const {

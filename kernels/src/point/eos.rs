@@ -8,13 +8,15 @@ use crate::real::Real;
 pub struct Eos<T> {
     /// Ratio of specific heats γ.
     pub gamma: T,
-    /// Below this ratio of internal to total energy the pressure comes from the entropy scalar, and below multiples of it
-    /// beside faster gas and at shocks ([`mod@crate::point::dual_energy`]); never with [`Eos::SCALAR_OFF`].
+    /// Below this ratio of internal to total energy the entropy scalar decides ([`mod@crate::point::dual_energy`]); never with
+    /// [`Eos::SCALAR_OFF`].
     pub eta: T,
     /// Smallest density that is not a floor event.
     pub density_floor: T,
     /// Smallest pressure that is not a floor event.
     pub pressure_floor: T,
+    /// Square of the velocity at which the expansion of the universe moves adjacent cells apart; 0 without expansion.
+    pub expansion_squared: T,
 }
 
 impl<T: Real> Eos<T> {
@@ -28,6 +30,7 @@ impl<T: Real> Eos<T> {
             eta: T::from_f64(1e-2),
             density_floor: T::from_f64(1e-6),
             pressure_floor: T::from_f64(1e-20),
+            expansion_squared: T::zero(),
         }
     }
 

@@ -150,7 +150,8 @@ impl<T: Real> RootStep<'_, T> {
         // a step starts with ghost zones as they are; each operation of it leaves them behind
         let ghosts = if passed == 0.0 { Ghosts::Fresh } else { Ghosts::Stale };
         let dt = self.sweep_dt(step);
-        sweep_level(self.state, self.physics, step.level, dt, direction, coarse, ghosts, self.diagnostics);
+        let span = Span { clock: self.clock, a: self.clock.scale_factor_after(step.start + 0.5 * step.dt), dt };
+        sweep_level(self.state, self.physics, step.level, span, direction, coarse, ghosts, self.diagnostics);
         self.state.swap();
         self.state.sum_fluxes(step.level);
         // Δt was chosen before the root step, whose finest level takes many

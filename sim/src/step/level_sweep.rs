@@ -6,6 +6,7 @@ use crate::mesh::Key;
 use crate::parallel::ghost_exchange::{GhostExchange, from_peers};
 use crate::parallel::links::{InteriorBoundary, LevelLinks};
 use crate::parallel::share::Share;
+use crate::source::Span;
 use crate::state::{HAS_GAS, State};
 use crate::step::diagnostics::{Pending, StepDiagnostics};
 use crate::step::physics::Physics;
@@ -17,7 +18,7 @@ use comove_kernels::layout::{DIRECTIONS, FIELDS, offset};
 use comove_kernels::messages::Peer;
 use comove_kernels::scalars::ScalarSweep;
 use comove_kernels::troubled_cells::{MARK_ROWS, groups_to_redo};
-use comove_kernels::{Buffer, Device, DeviceTable, GroupReport, LevelTopology, Real, TroubledCells};
+use comove_kernels::{Buffer, Device, DeviceTable, Eos, GroupReport, LevelTopology, Real, TroubledCells};
 use std::ops::Range;
 
 /// Redos of one sweep at most. A redo cures the cells that it was made for, so a second one is for cells that the first
@@ -33,7 +34,7 @@ pub(crate) enum Ghosts {
     Stale,
 }
 
-/// Sweeps the groups of a level over `dt`: from the fluid's `values` to their slots of `next`, the fluxes through the planes
+/// Sweeps the groups of a level over the `dt` of a span: from the fluid's `values` to their slots of `next`, the fluxes through the planes
 /// that flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
@@ -47,17 +48,19 @@ pub(crate) fn sweep_level<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
     level: usize,
-    dt: f64,
+    Span { clock, a, dt }: Span<'_>,
     direction: Direction,
     coarse: Option<f64>,
     ghosts: Ghosts,
     diagnostics: &mut StepDiagnostics,
 ) {
+    let width = state.cell_width(level);
+    let expansion = width * clock.hubble_flow(a);
     let parameters = SweepParameters {
         scheme: physics.parameters.scheme,
-        dt_over_dx: T::from_f64(dt / state.cell_width(level)),
+        dt_over_dx: T::from_f64(dt / width),
         axes: direction.axes(physics.parameters.sweep_order.axes()),
-        eos: physics.eos,
+        eos: Eos { expansion_squared: T::from_f64(expansion * expansion), ..physics.eos },
     };
     let SweepOutput { marked, mut reports } = match ghosts {
         Ghosts::Fresh => state.sweep(level, coarse, SweepTargets::All, &parameters, diagnostics),

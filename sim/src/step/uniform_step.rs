@@ -37,7 +37,10 @@ pub(crate) fn step<T: Real>(
     let levels = 0..state.level_count();
     for (passed, operation) in plan.operations() {
         match operation {
-            Operation::Sweep(direction) => sweep(state, physics, sweep_dt, direction, diagnostics),
+            Operation::Sweep(direction) => {
+                let span = Span { clock, a: interval.a_mid, dt: sweep_dt };
+                sweep(state, physics, span, direction, diagnostics);
+            }
             Operation::Kick => {
                 particles::drift(state, levels.clone(), passed, diagnostics);
                 if physics.parameters.gravity {
@@ -89,12 +92,12 @@ pub(crate) fn sum_potential<T: Real>(state: &State<T>, a: f64, mean_density: f64
     }
 }
 
-/// One hydro sweep of all levels over `dt`, each from the state before the sweep, then flux correction and restriction
+/// One hydro sweep of all levels over a span's `dt`, each from the state before the sweep, then flux correction and restriction
 /// from the finest level down.
 fn sweep<T: Real>(
     state: &mut State<T>,
     physics: &Physics<T>,
-    dt: f64,
+    span: Span<'_>,
     direction: Direction,
     diagnostics: &mut StepDiagnostics,
 ) {
@@ -104,14 +107,14 @@ fn sweep<T: Real>(
     let levels = state.level_count();
     let started = state.device.now();
     for level in 0..levels {
-        sweep_level(state, physics, level, dt, direction, None, Ghosts::Fresh, diagnostics);
+        sweep_level(state, physics, level, span, direction, None, Ghosts::Fresh, diagnostics);
     }
     state.swap();
     diagnostics.record_time(DevicePart::Hydro, started, state.device.now());
 
     let started = state.device.now();
     for level in (0..levels.saturating_sub(1)).rev() {
-        correct_level(state, physics, level, dt, diagnostics);
+        correct_level(state, physics, level, span.dt, diagnostics);
     }
     state.refresh_all();
     diagnostics.record_time(DevicePart::Correction, started, state.device.now());

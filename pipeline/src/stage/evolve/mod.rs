@@ -52,7 +52,7 @@ pub(crate) const KIND: &str = "evolve";
 pub(crate) const TITLE: &str = "The run";
 
 /// The version of a run's results.
-pub const RESULTS_VERSION: u32 = 9;
+pub const RESULTS_VERSION: u32 = 10;
 
 /// The parameters of two runs for a reader: where the programs of their criteria differ, by the texts of the expressions.
 pub(crate) fn with_expressions(mut of: [(Value, &Value); 2]) -> [Value; 2] {
