@@ -130,6 +130,7 @@ def test_grafic_has_the_grid_and_the_lattice(both):
 
     density = array("density").astype("f8")
     assert np.allclose(field("ic_deltab"), density / density.mean() - 1, atol=1e-5)
+    assert np.allclose((1 + field("ic_tempb")) * 1.356e-2 * (1 + Z) ** 2, array("temperature") / 1.22, rtol=1e-3)
     assert np.allclose(field("ic_velby"), array("velocity_y"), rtol=1e-4, atol=1e-3)
     order = np.argsort(array("particle_id"))
     assert np.allclose(field("ic_velcz").ravel(), array("particle_velocity_z")[order], rtol=1e-5, atol=1e-4)
@@ -358,7 +359,8 @@ def test_enzo_deck(both):
     assert float(found["CosmologyOutputRedshift[0]"]) == pytest.approx(Z)
     total = float(found["CosmologySimulationOmegaCDMNow"]) + float(found["CosmologySimulationOmegaBaryonNow"])
     assert total == pytest.approx(float(found["CosmologyOmegaMatterNow"]))
-    temperature = float(found["CosmologySimulationInitialTemperature"])
+    # Enzo takes it for that of a mean molecular weight of 0.6
+    temperature = float(found["CosmologySimulationInitialTemperature"]) * 1.22 / 0.6
     load = f'ic_load(C, "{folder}", #{{ box_mpc_h: 20, cells: 32, z: 49, temperature_k: {temperature} }})'
     lines = (both[0] / "export.rhai").read_text().splitlines()
     (both[0] / "of_enzo.rhai").write_text("\n".join([*lines[:2], f"const IC = {load};", 'campaign("of_enzo", [ic_report(IC)])']))

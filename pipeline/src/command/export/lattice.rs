@@ -25,6 +25,8 @@ pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<U
             Ok::<Vec<f64>, PipelineError>(grid.into_iter().collect())
         };
         mesh.density = grid("density")?;
+        let pressure = grid("pressure")?;
+        mesh.internal_energy = pressure.iter().map(|pressure| pressure / (snapshot.header.gamma - 1.0)).collect();
         for (momentum, axis) in mesh.momentum.iter_mut().zip(["x", "y", "z"]) {
             let speed = grid(&format!("velocity_{axis}"))?;
             *momentum = speed.iter().zip(&mesh.density).map(|(speed, density)| speed / velocity * density).collect();
