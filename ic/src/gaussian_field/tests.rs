@@ -252,7 +252,7 @@ fn values_between_corners_are_those_of_the_wave() {
         let at = [n % 16, n / 16 % 8, n / 128].map(|i| (i as f64 + before) * 2.0 * PI);
         0.3 + (3.0 * at[0] / 16.0 - at[1] / 8.0 + 2.0 * at[2] / 16.0).sin()
     };
-    let nyquist = |n: usize| if n / 16 % 2 == 0 { 0.1 } else { -0.1 };
+    let nyquist = |n: usize| if (n / 16).is_multiple_of(2) { 0.1 } else { -0.1 };
     let corners: Vec<f64> = (0..16 * 8 * 16).map(|n| wave(n, 0.0) + nyquist(n)).collect();
     let found = at_centres(&Communicator::alone(), cells, &corners);
     let expected = (0..corners.len()).map(|n| wave(n, 0.5));
