@@ -130,8 +130,7 @@ impl<'a> Particles<'a> {
                     let x = start[axis] as f64 * width + moved[axis][n] + 0.5 * width;
                     x.rem_euclid(cells[axis] as f64 * width)
                 });
-                let [i, j, k] = [0, 1, 2].map(|axis| ((at[axis] / width) as usize).min(cells[axis] - 1));
-                let there = (k * cells[1] + j) * cells[0] + i;
+                let there = mesh.index([0, 1, 2].map(|axis| ((at[axis] / width) as usize).min(cells[axis] - 1)));
                 let specific_energy = mesh.internal_energy[there] / mesh.density[there];
                 let velocity = [0, 1, 2].map(|axis| velocity[axis][n]);
                 rows.push_cell((at, width), (mean, velocity, specific_energy), first_id + n as u64);

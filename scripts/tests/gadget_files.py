@@ -99,8 +99,8 @@ TYPES = [1, 2, 5]
 
 @dataclass
 class Gadget:
-    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1; `unwrapped`
-    leaves particles that have moved out of the box where they are.
+    """How a Gadget file is written; `header` overrides attributes, and None removes one; `one_type` has all levels in PartType1;
+    `unwrapped` leaves particles that have moved out of the box where they are.
 
     Format 3 is HDF5; `order` is that of the bytes in formats 1 and 2.
     """
@@ -127,7 +127,7 @@ def write_gadget(path, universe, how=None):
     """Returns the first file. Lengths in Mpc/h or kpc/h, v_pec/√a in km/s, masses in 10¹⁰ M☉/h."""
     how = how or Gadget()
     length = 1e3 if how.kpc else 1.0
-    position = np.where(universe.position > 0.92 * BOX, universe.position - BOX, universe.position) if how.unwrapped else universe.position
+    position = universe.position - BOX * (how.unwrapped & (universe.position > 0.92 * BOX))
     kinds = np.ones(universe.count, int) if how.one_type else np.array(TYPES)[universe.levels]
     for n, rows in enumerate(np.array_split(np.arange(universe.count), how.files)):
         table = np.zeros(6)

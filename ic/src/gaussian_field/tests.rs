@@ -244,7 +244,7 @@ fn noise_in_cells_gets_the_spectrum() {
     assert!((sum - (15.0 * 7.0 * 15.0 - 1.0)).abs() < 1e-9, "{sum}");
 }
 
-/// A wave at lower corners has its values half a cell further; what lies on a Nyquist plane is left out.
+/// A wave sampled at lower corners has its exact values at centres; modes of a Nyquist plane are left out.
 #[test]
 fn values_between_corners_are_those_of_the_wave() {
     let cells = [16, 8, 16];

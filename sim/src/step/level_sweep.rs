@@ -34,8 +34,8 @@ pub(crate) enum Ghosts {
     Stale,
 }
 
-/// Sweeps the groups of a level over the `dt` of a span: from the fluid's `values` to their slots of `next`, the fluxes through the planes
-/// that flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
+/// Sweeps the groups of a level over the `dt` of a span: from the fluid's `values` to their slots of `next`, the fluxes
+/// through the planes that flux correction needs to `fluxes`. Where cells would have to be floored or are not finite, their
 /// groups and those beside them are swept again from the same state, with first-order fluxes around these cells.
 ///
 /// * `coarse`: the part of the coarser level's step that has passed, where that level is ahead; its new state must be

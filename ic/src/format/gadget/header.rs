@@ -94,8 +94,7 @@ pub(super) fn check_statements(input: &Input, ic: &LoadIc, format: LoadFormat) -
     let (cosmology, a) = (&ic.cosmology, 1.0 / (1.0 + ic.z));
     let is_gadget = format == LoadFormat::Gadget;
     let [epoch, hubble, omega_m, omega_lambda] = names(format);
-    // MUSIC writes the redshift as Scale-factor, which SWIFT does not read in initial conditions
-    let has_redshift = input.numbers(&GROUPS, "Redshift")?.is_some();
+    let has_redshift = redshift_of_swift(input, format)?.is_some();
     for (name, option, expected, tolerance, needed) in [
         (epoch, "a = 1/(1 + z)", a, SAME, is_gadget),
         (hubble, "h", cosmology.h, SAME, is_gadget),
@@ -103,7 +102,7 @@ pub(super) fn check_statements(input: &Input, ic: &LoadIc, format: LoadFormat) -
         (omega_lambda, "omega_lambda", cosmology.omega_lambda, SAME_LAMBDA, false),
         ("Redshift", "z", ic.z, SAME * (1.0 + ic.z) / ic.z.max(1e-3), false),
     ] {
-        if name == epoch && has_redshift && !is_gadget {
+        if name == epoch && has_redshift {
             continue;
         }
         let Some((statement, values)) = input.numbers(&GROUPS, name)? else {
@@ -137,6 +136,15 @@ fn names(format: LoadFormat) -> [&'static str; 4] {
     }
 }
 
+/// The redshift of a SWIFT file, which counts in place of its `Scale-factor`: MUSIC writes z there too, and SWIFT reads neither
+/// in initial conditions.
+fn redshift_of_swift(input: &Input, format: LoadFormat) -> Result<Option<f64>, IcError> {
+    if format != LoadFormat::Swift {
+        return Ok(None);
+    }
+    Ok(input.numbers(&GROUPS, "Redshift")?.map(|(_, values)| values[0]))
+}
+
 /// Statements of a header.
 pub(super) fn statements(input: &Input, format: LoadFormat) -> Result<Statements, IcError> {
     let one = |name: &str| Ok::<_, IcError>(input.numbers(&GROUPS, name)?.map(|(_, values)| values[0]));
@@ -144,9 +152,8 @@ pub(super) fn statements(input: &Input, format: LoadFormat) -> Result<Statements
     let is_swift = format == LoadFormat::Swift;
     let unit = |name: &str| Ok::<_, IcError>(one(name)?.map(|cm| cm / MPC_CM));
     let unit = if is_swift { unit(SWIFT_LENGTH)? } else { unit("UnitLength_in_cm")? };
-    let redshift = if is_swift { one("Redshift")? } else { None };
     Ok(Statements {
-        a: redshift.map(|z| 1.0 / (1.0 + z)).or(one(epoch)?),
+        a: redshift_of_swift(input, format)?.map(|z| 1.0 / (1.0 + z)).or(one(epoch)?),
         box_length: one("BoxSize")?.map(|length| length * unit.unwrap_or(1.0)),
         length_is_without_h: is_swift,
         h: one(hubble)?,

@@ -72,7 +72,9 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     }
     let width = facts.box_mpc_h / facts.cells[0] as f64;
     let has_gas = mesh.has_gas(&alone);
-    let lattice = mesh.dark_matter.clone();
+    let of_particles = matches!(code, Code::Gadget | Code::Swift);
+    let is_kept = on_mesh || of_particles && has_gas && moves_with_dark_matter(ic);
+    let lattice = mesh.dark_matter.as_ref().filter(|_| is_kept).cloned();
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
     let setup = Setup {
         campaign: &recipe.campaign.name,
@@ -84,7 +86,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
     remove_earlier(&folder, deck::files(code))?;
-    mesh.dark_matter = lattice.filter(|_| on_mesh || moves_with_dark_matter(ic));
+    mesh.dark_matter = lattice;
     write(&setup, (&mesh, dark_matter.as_ref()), &folder, code, &|fraction| report("writing", fraction))?;
     drop((line, job));
     let cells = if has_gas { mesh.density.len() } else { 0 };
@@ -155,7 +157,7 @@ fn write(
     }
 }
 
-/// Whether the gas is displaced as the dark matter is: both have one linear spectrum.
+/// True where gas and dark matter have the same displacements, because both have one linear spectrum.
 fn moves_with_dark_matter(ic: &InitialCondition) -> bool {
     matches!(ic, InitialCondition::Gaussian(ic) if ic.species_transfer.is_none())
 }
