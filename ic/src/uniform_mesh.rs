@@ -174,8 +174,12 @@ impl UniformMesh {
         let bad = |(n, values): (usize, &Vec<f64>)| {
             let (field, reason) = NAMES[n];
             assert_eq!(values.len(), self.cell_count(), "{field}: one value a cell");
-            let is_bad = |v: &f64| !v.is_finite() || (reason != MOMENTUM && *v <= 0.0);
-            let index = values.par_iter().position_first(is_bad)?;
+            let least = if reason == MOMENTUM { f64::NEG_INFINITY } else { 0.0 };
+            let is_good = |v: &f64| *v > least && *v < f64::INFINITY;
+            // whole blocks without a branch for each value
+            let is_bad = |block: &[f64]| !block.iter().fold(true, |all, v| all & is_good(v));
+            let block = values.par_chunks(BLOCK).position_first(is_bad)?;
+            let index = block * BLOCK + values[block * BLOCK..].iter().position(|v| !is_good(v))?;
             let [i, j, k] = self.cell(index);
             Some((n, [k, j, i], values[index].to_bits()))
         };

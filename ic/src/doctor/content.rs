@@ -6,6 +6,7 @@ use super::{Subject, linear_displacement};
 use crate::format::LoadFormat;
 use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::parallel::Communicator;
+use rayon::prelude::*;
 
 /// Allowed deviation of the mean density from the expected one.
 const MEAN_DENSITY_TOLERANCE: f64 = 0.01;
@@ -106,7 +107,7 @@ pub(crate) fn half_of_the_box(
     for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
         let values = &lattice.displacement[axis];
         let length = spacing * mesh.cells[axis] as f64;
-        let largest = communicator.max(values.iter().fold(0.0, |most: f64, d| most.max(d.abs())));
+        let largest = communicator.max(values.par_iter().map(|d| d.abs()).reduce(|| 0.0, f64::max));
         if largest <= 0.5 * length {
             continue;
         }

@@ -18,7 +18,6 @@ use comove_sim::shared_file::{SharedFile, allocate};
 use comove_sim::{HostParticles, SimError, filters};
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
-use ndarray::{Ix3, s};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
@@ -248,8 +247,7 @@ fn read_field(input: &Hdf5Input, name: &str, planes: &Range<usize>, cells: [usiz
     if let Some(found) = described(&dataset).filter(|found| !is_number(found)) {
         return Err(content(format!("dataset \"{name}\" holds {found}; expected floats of 32 or 64 bits")));
     }
-    let values = dataset.read_slice::<f64, _, Ix3>(s![planes.clone(), .., ..]);
-    Ok(values.map_err(|source| input.failed(source))?.into_raw_vec_and_offset().0)
+    input.rows(&dataset, planes.clone())
 }
 
 /// Reads particles at given positions.

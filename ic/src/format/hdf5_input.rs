@@ -1,10 +1,11 @@
 //! An HDF5 file that is read: attributes and datasets of expected types and shapes.
 
+use super::plain_values::{PlainValues, Value};
 use crate::error::IcError;
 use comove_sim::filters;
 use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
-use hdf5::{Container, Dataset, File, H5Type};
-use ndarray::{Ix1, Ix2, s};
+use hdf5::{Container, Dataset, File, Group, Hyperslab, SliceOrIndex};
+use ndarray::IxDyn;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,12 @@ use std::path::{Path, PathBuf};
 pub(super) struct Hdf5Input {
     pub path: PathBuf,
     pub file: File,
+    /// The same, for values past HDF5.
+    plain: std::fs::File,
 }
+
+/// Groups inside each other at most, where a file is looked through.
+const DEEPEST: usize = 8;
 
 /// Particles that are read or written at a time.
 pub(super) const AT_A_TIME: usize = 1 << 20;
@@ -36,14 +42,31 @@ impl Hdf5Input {
     /// # Errors
     /// [`IcError::Io`] for a file that is not there, [`IcError::Hdf5`].
     pub(super) fn open(path: &Path) -> Result<Self, IcError> {
-        std::fs::metadata(path).map_err(|source| IcError::Io { path: path.into(), source })?;
+        let plain = std::fs::File::open(path).map_err(|source| IcError::Io { path: path.into(), source })?;
         // No locks: another program may have the file open, and parallel file systems may have none.
         let file = File::with_options().with_fapl(|fapl| fapl.file_locking(false)).open(path);
         let file = file.map_err(|source| match truncated(&source.to_string()) {
             Some(reason) => IcError::Content { path: path.into(), reason },
             None => IcError::Hdf5 { path: path.into(), source },
         })?;
-        Ok(Self { path: path.into(), file })
+        Ok(Self { path: path.into(), file, plain })
+    }
+
+    /// Whether values of all datasets can be read past HDF5.
+    pub(super) fn is_plain(&self) -> bool {
+        self.file.as_group().is_ok_and(|root| self.is_plain_in(&root, DEEPEST))
+    }
+
+    fn is_plain_in(&self, group: &Group, depth: usize) -> bool {
+        let datasets =
+            group.datasets().is_ok_and(|found| found.iter().all(|dataset| self.plain_values(dataset).is_some()));
+        let all_groups = |groups: Vec<Group>| groups.iter().all(|group| self.is_plain_in(group, depth - 1));
+        datasets && group.groups().is_ok_and(|groups| groups.is_empty() || depth > 0 && all_groups(groups))
+    }
+
+    /// Where the values are, if they can be read past HDF5; not of a link to another file.
+    fn plain_values(&self, dataset: &Dataset) -> Option<PlainValues> {
+        PlainValues::of(dataset).filter(|_| dataset.filename() == self.file.filename())
     }
 
     pub(super) fn content(&self, reason: impl Into<String>) -> IcError {
@@ -130,21 +153,28 @@ impl Hdf5Input {
         }
     }
 
-    /// Rows of a dataset of one dimension.
+    /// Rows of a dataset, one after the other: values with these indices along the first axis, and all along others.
     ///
     /// # Errors
-    /// [`IcError::Hdf5`].
-    pub(super) fn rows<T: H5Type>(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<T>, IcError> {
-        let values = dataset.read_slice::<T, _, Ix1>(s![rows]).map_err(|source| self.failed(source))?;
-        Ok(values.into_raw_vec_and_offset().0)
-    }
-
-    /// Rows of a dataset of vectors, one after the other.
-    ///
-    /// # Errors
-    /// [`IcError::Hdf5`].
-    pub(super) fn vectors(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<f64>, IcError> {
-        let values = dataset.read_slice::<f64, _, Ix2>(s![rows, ..]).map_err(|source| self.failed(source))?;
+    /// [`IcError::Hdf5`]; [`IcError::Content`] for a file that ends before.
+    pub(super) fn rows<T: Value>(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<T>, IcError> {
+        let width: usize = dataset.shape().iter().skip(1).product();
+        let range = rows.start * width..rows.end * width;
+        if let Some(values) = self.plain_values(dataset).and_then(|plain| plain.read(&self.plain, range)) {
+            return values.map_err(|source| match source.kind() {
+                std::io::ErrorKind::UnexpectedEof => {
+                    let name = dataset.name();
+                    let reason =
+                        format!("the file ends within dataset \"{}\"; copy it again", name.trim_start_matches('/'));
+                    self.content(reason)
+                }
+                _ => IcError::Io { path: self.path.clone(), source },
+            });
+        }
+        let first = std::iter::once(SliceOrIndex::from(rows));
+        let others = (1..dataset.ndim()).map(|_| SliceOrIndex::from(..));
+        let chosen = Hyperslab::from(first.chain(others).collect::<Vec<_>>());
+        let values = dataset.read_slice::<T, _, IxDyn>(chosen).map_err(|source| self.failed(source))?;
         Ok(values.into_raw_vec_and_offset().0)
     }
 }

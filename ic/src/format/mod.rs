@@ -11,6 +11,7 @@ mod nested;
 pub mod npy;
 pub mod nyx;
 pub mod par_ic;
+mod plain_values;
 mod reader;
 mod request;
 pub mod um_ic;
@@ -107,6 +108,19 @@ impl Contents {
 /// [`IcError`] of the file.
 pub(crate) fn contents(format: LoadFormat, path: &Path) -> Result<Contents, IcError> {
     format.reader().contents(path)
+}
+
+/// Whether no file of an initial condition has values that HDF5 must decode.
+///
+/// # Errors
+/// [`IcError::Io`], [`IcError::Hdf5`].
+pub(crate) fn is_plain(path: &Path) -> Result<bool, IcError> {
+    for file in files(path) {
+        if is_hdf5(&file)? && !Hdf5Input::open(&file)?.is_plain() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Statements of a file of this format about itself.

@@ -6,6 +6,7 @@ use comove_ic::format::{Part, comove_ic as mesh_file};
 use comove_ic::{Audit, DarkMatter, Examination, Finding, IcError, LinearPower, LoadFormat, UniformMesh, restrict};
 use comove_sim::parallel::{Communicator, collective_result};
 use comove_sim::{Clock, DarkMatterHeader, HostState, RunParameters};
+use rayon::prelude::*;
 use std::path::Path;
 
 /// A mesh that was made.
@@ -88,7 +89,7 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
     }
     if let Some(lattice) = mesh.lattice().filter(|_| !has_gas) {
         let square = |i: usize| lattice.displacement.iter().map(|along| along[i].powi(2)).sum::<f64>();
-        let largest = (0..mesh.cell_count()).map(square).fold(0.0, f64::max);
+        let largest = (0..mesh.cell_count()).into_par_iter().map(square).reduce(|| 0.0, f64::max);
         return vec![
             row("particles", shown(mesh.cells)),
             row("rms displacement, Mpc/h", format!("{:.5}", mesh.mean(communicator, square).sqrt())),
@@ -98,7 +99,7 @@ fn rows(communicator: &Communicator, mesh: &UniformMesh) -> Vec<Vec<String>> {
     let mean = mesh.mean(communicator, |i| mesh.density[i]);
     let variance = mesh.mean(communicator, |i| (mesh.density[i] - mean).powi(2));
     let most = |sign: f64| {
-        let own = mesh.density.iter().fold(f64::NEG_INFINITY, |most, d| most.max(sign * d));
+        let own = mesh.density.par_iter().map(|d| sign * d).reduce(|| f64::NEG_INFINITY, f64::max);
         sign * communicator.max(own)
     };
     vec![

@@ -26,7 +26,7 @@ pub(super) struct Column<'i> {
 }
 
 enum Values<'i> {
-    Dataset(&'i Hdf5Input, Dataset, usize),
+    Dataset(&'i Hdf5Input, Dataset),
     Block(&'i Records, Block),
 }
 
@@ -96,7 +96,7 @@ impl Input {
                 let shape = &shape[..if quantity.width() == 3 { 2 } else { 1 }];
                 let numbers = if quantity == Quantity::Ids { Numbers::Integers } else { Numbers::Floats };
                 let dataset = input.dataset(&format!("PartType{kind}/{}", quantity.dataset()), shape, numbers)?;
-                Values::Dataset(input, dataset, shape.len())
+                Values::Dataset(input, dataset)
             }
             Self::Records(records) => Values::Block(records, records.block(quantity, kind)?),
         };
@@ -111,8 +111,7 @@ impl Column<'_> {
     /// [`IcError::Hdf5`], [`IcError::Io`].
     pub(super) fn reals(&self, rows: Range<usize>) -> Result<Vec<f64>, IcError> {
         match &self.values {
-            Values::Dataset(input, dataset, 2) => input.vectors(dataset, rows),
-            Values::Dataset(input, dataset, _) => input.rows(dataset, rows),
+            Values::Dataset(input, dataset) => input.rows(dataset, rows),
             Values::Block(records, block) => records.reals(block, rows),
         }
     }
@@ -123,7 +122,7 @@ impl Column<'_> {
     /// [`IcError::Hdf5`], [`IcError::Io`].
     pub(super) fn integers(&self, rows: Range<usize>) -> Result<Vec<u64>, IcError> {
         match &self.values {
-            Values::Dataset(input, dataset, _) => input.rows(dataset, rows),
+            Values::Dataset(input, dataset) => input.rows(dataset, rows),
             Values::Block(records, block) => records.integers(block, rows),
         }
     }
