@@ -37,7 +37,7 @@ static int missing(void) { return CUDA_ERROR_NO_DEVICE; }
     F(cuFuncSetCacheConfig) F(cuFuncSetSharedMemConfig) F(cuGetErrorString) F(cuGraphDestroy) \
     F(cuGraphExecDestroy) F(cuGraphInstantiate_v2) F(cuGraphLaunch) F(cuImportExternalMemory) F(cuInit) \
     F(cuIpcCloseMemHandle) F(cuIpcGetMemHandle) F(cuIpcOpenMemHandle_v2) \
-    F(cuLaunchKernel) F(cuLinkComplete) F(cuLinkCreate_v2) F(cuLinkDestroy) F(cuMemAllocAsync) \
+    F(cuLaunchCooperativeKernel) F(cuLaunchKernel) F(cuLinkComplete) F(cuLinkCreate_v2) F(cuLinkDestroy) F(cuMemAllocAsync) \
     F(cuMemAllocHost_v2) F(cuMemAlloc_v2) F(cuMemFreeAsync) F(cuMemFreeHost) F(cuMemFree_v2) F(cuMemGetInfo_v2) F(cuMemPoolGetAttribute) \
     F(cuMemPoolSetAttribute) F(cuMemPoolTrimTo) \
     F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) \

@@ -129,6 +129,8 @@ bool emulator_barrier(bool vote) {
     return barrier_vote;
 }
 
+void emulator_barrier_of_blocks() { fail("a barrier of %u blocks: not emulated", gridDim.x); }
+
 const Lane *emulator_exchange(const char *operation, unsigned mask, const void *value, size_t bytes) {
     const unsigned first = current / WARP * WARP, lanes = warp_end(first) - first;
     if (mask != ~0u && mask != (1ull << lanes) - 1) fail("%s with mask %x: not emulated", operation, mask);

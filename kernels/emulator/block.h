@@ -32,6 +32,8 @@ extern void *emulator_dynamic;
 
 /// Waits until all threads of the block are here; whether `vote` is set by any.
 bool emulator_barrier(bool vote);
+/// Ends the program: blocks do not wait for each other here.
+[[noreturn]] void emulator_barrier_of_blocks();
 /// Waits until all lanes of the warp have handed in a value for this operation; the values of all of them. Lanes that
 /// the warp does not have hold this lane's value.
 const Lane *emulator_exchange(const char *operation, unsigned mask, const void *value, size_t bytes);

@@ -86,6 +86,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
     case 16: return *value = MULTIPROCESSORS, SUCCESS;
     case 75: return *value = 9, SUCCESS; // compute capability, major
     case 76: return *value = 0, SUCCESS; // and minor
+    case 95: return *value = 0, SUCCESS; // blocks that wait for each other
     case 97: return *value = MOST_SHARED, SUCCESS;
     default: return NOT_SUPPORTED;
     }

@@ -21,7 +21,7 @@ const FEWEST: usize = 8;
 const BITS: i32 = 38;
 
 /// Cells or particles that a thread adds at a time.
-const ROWS: usize = 1 << 18;
+const AT_A_TIME: usize = 1 << 18;
 
 /// The mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -178,7 +178,7 @@ impl Grid {
         let heaviest = largest(&|n| f64::from(mass_of(set.id[n])));
         let fastest = [0, 1, 2].map(|axis| largest(&|n| f64::from(set.velocity[axis][n].abs())));
         let deposit = |fields: &mut [u64], n: usize| self.deposit(fields, set, n, order, heaviest, fastest);
-        let fields = sums(communicator, set.len(), 4 * self.count(), deposit);
+        let fields = sums(communicator, (set.len(), AT_A_TIME), 4 * self.count(), deposit);
         let value = |field: usize, cell: usize| (fields[field * self.count() + cell] as i64) as f64;
         let mean = (0..self.count()).map(|cell| value(0, cell)).sum::<f64>() / self.count() as f64;
         let window = |x: f64| if x == 0.0 { 1.0 } else { ((PI * x).sin() / (PI * x)).powi(order) };
@@ -228,28 +228,41 @@ impl Grid {
         }
         let (b, [nx, ny, _]) = (self.averaged, self.cells);
         let unit = 2f64.powi(BITS) / largest;
-        let sums = sums(communicator, mesh.cell_count(), self.count(), |sums, i| {
-            let [x, y, z] = mesh.cell(i);
-            let sum = &mut sums[(z / b * ny + y / b) * nx + x / b];
-            *sum = sum.wrapping_add((f(i) * unit).round() as i64 as u64);
+        // row by row along x
+        let length = mesh.cells[0];
+        let rows = (mesh.cell_count() / length, (AT_A_TIME / length).max(1));
+        let sums = sums(communicator, rows, self.count(), |sums, row| {
+            let [_, y, z] = mesh.cell(row * length);
+            let row_of_sums = &mut sums[(z / b * ny + y / b) * nx..][..nx];
+            for (x, sum) in row_of_sums.iter_mut().enumerate() {
+                let cells = row * length + x * b..row * length + (x + 1) * b;
+                *sum = cells.fold(*sum, |sum, i| sum.wrapping_add((f(i) * unit).round() as i64 as u64));
+            }
         });
         let scale = 1.0 / unit / (b * b * b) as f64;
         sums.into_iter().map(|sum| (sum as i64) as f64 * scale).collect()
     }
 }
 
-/// Sums of integers that each of `count` rows of every rank adds to, of all ranks. Collective.
-fn sums(communicator: &Communicator, count: usize, length: usize, add: impl Fn(&mut [u64], usize) + Sync) -> Vec<u64> {
+/// Sums of integers that each row of every rank adds to, of all ranks. Collective.
+///
+/// * `rows`: own ones, and how many a thread adds at a time
+fn sums(
+    communicator: &Communicator,
+    (rows, at_a_time): (usize, usize),
+    length: usize,
+    add: impl Fn(&mut [u64], usize) + Sync,
+) -> Vec<u64> {
     let part = |start: usize| {
         let mut own = vec![0u64; length];
-        (start..count.min(start + ROWS)).for_each(|n| add(&mut own, n));
+        (start..rows.min(start + at_a_time)).for_each(|row| add(&mut own, row));
         own
     };
     let united = |mut one: Vec<u64>, other: Vec<u64>| {
         one.iter_mut().zip(other).for_each(|(sum, value)| *sum = sum.wrapping_add(value));
         one
     };
-    let starts: Vec<usize> = (0..count).step_by(ROWS).collect();
+    let starts: Vec<usize> = (0..rows).step_by(at_a_time).collect();
     let mut sums = starts.into_par_iter().map(part).reduce(|| vec![0u64; length], united);
     communicator.sum(&mut sums);
     sums

@@ -420,6 +420,7 @@ fn preface(file: &File, [nx, ny, nz]: [usize; 3], header: &Header, names: &[&str
 mod tests {
     use super::*;
     use comove_sim::parallel::on_ranks;
+    use ndarray::s;
 
     const HEADER: Header = Header {
         a: 0.02,

@@ -140,3 +140,59 @@ fn converted<S: NoUninit + AnyBitPattern, T: Value>(
     values.par_chunks_mut(AT_A_TIME).enumerate().try_for_each_init(Vec::new, read)?;
     Ok(values)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdf5::types::VarLenUnicode;
+    use hdf5::{File as Hdf5File, H5Type};
+
+    /// Values of every type are those that HDF5 reads, from anywhere in the dataset.
+    #[test]
+    fn values_are_those_of_hdf5() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("values.h5");
+        let file = Hdf5File::create(&path).unwrap();
+        let some = || (0..3 * AT_A_TIME as i64 / 2).map(|n| n * 37 - 11);
+        fn put<T: H5Type>(file: &Hdf5File, name: &str, values: impl Iterator<Item = T>) -> Dataset {
+            file.new_dataset_builder().with_data(&values.collect::<Vec<T>>()).create(name).unwrap()
+        }
+        let floats =
+            [put(&file, "f32", some().map(|n| n as f32 / 3.0)), put(&file, "f64", some().map(|n| n as f64 / 3.0))];
+        let integers = [
+            put(&file, "i32", some().map(|n| n as i32)),
+            put(&file, "i64", some().map(|n| n << 30)),
+            put(&file, "u32", some().map(|n| n as u32)),
+            put(&file, "u64", some().map(|n| (n as u64) << 31)),
+        ];
+        let plain = File::open(&path).unwrap();
+        fn same<T: Value + PartialEq + std::fmt::Debug>(plain: &File, dataset: &Dataset) {
+            let expected = dataset.read_raw::<T>().unwrap();
+            for range in [0..expected.len(), AT_A_TIME - 3..AT_A_TIME + 5, 7..7] {
+                let found = PlainValues::of(dataset).unwrap().read::<T>(plain, range.clone()).unwrap().unwrap();
+                assert!(found == expected[range], "{}", dataset.name());
+            }
+        }
+        file.flush().unwrap();
+        floats.iter().for_each(|dataset| same::<f64>(&plain, dataset));
+        integers.iter().for_each(|dataset| same::<u64>(&plain, dataset));
+        same::<i64>(&plain, &integers[1]);
+        // what HDF5 has to convert
+        assert!(PlainValues::of(&integers[0]).unwrap().read::<f64>(&plain, 0..1).is_none());
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(100_000).unwrap();
+        let error = PlainValues::of(&floats[1]).unwrap().read::<f64>(&plain, 0..AT_A_TIME).unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// Datasets in chunks, of the other byte order or of texts are for HDF5.
+    #[test]
+    fn other_datasets_are_for_hdf5() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Hdf5File::create(folder.path().join("values.h5")).unwrap();
+        let chunked = file.new_dataset::<f64>().chunk(8).shape(64).create("chunks").unwrap();
+        chunked.write_raw(&[1.0f64; 64]).unwrap();
+        let text = file.new_dataset::<VarLenUnicode>().shape(2).create("text").unwrap();
+        let unwritten = file.new_dataset::<f64>().shape(64).create("nothing").unwrap();
+        assert!([&chunked, &text, &unwritten].iter().all(|dataset| PlainValues::of(dataset).is_none()));
+    }
+}

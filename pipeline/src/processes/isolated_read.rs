@@ -1,7 +1,8 @@
-//! Files that nobody vouches for: HDF5's C library can crash on a damaged one, or never come back, so a child process
-//! reads it first, and only what it has read to the end is opened here.
+//! Files that nobody vouches for: HDF5's C library can crash on a damaged one, or never come back, so a child process opens it
+//! first and reads all that HDF5 must decode, and only what it has read to the end is opened here.
 //!
-//! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
+//! A trial costs the start of a process and, but for initial conditions whose values lie there plain, one reading of the file. A
+//! file whose digest the ledger knows needs none.
 
 use crate::error::PipelineError;
 use crate::processes::launchers;

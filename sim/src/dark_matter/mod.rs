@@ -22,6 +22,7 @@ use crate::parallel::communicator::Communicator;
 use crate::parallel::exchange::Exchange;
 use crate::parallel::owners::Owners;
 use crate::records::DarkMatterRecord;
+use comove_kernels::Deferred;
 use comove_kernels::layout::GROUP_CELLS;
 use comove_kernels::overflow::Overflow;
 use comove_kernels::particles::{self, COLUMNS, Part, ParticleSums, Particles};
@@ -365,10 +366,11 @@ impl<T: Real> DarkMatter<T> {
     /// Sums over all ranks' particles of each level and class, `[levels][classes]`: collective.
     fn sums(&self, device: &Device, communicator: &Communicator) -> &[Vec<ParticleSums>] {
         let classes = self.all.heaviest_class() + 1;
-        let of_class =
-            |n: usize| particles::sums(device, &self.particles, self.of(n / classes..n / classes + 1), n % classes);
+        let of_level = |level: usize| particles::sums(device, &self.particles, self.of(level..level + 1), classes);
         self.sums.get_or_init(|| {
-            let sums = reduced((0..self.passed.len() * classes).map(of_class).collect(), communicator);
+            // all levels are at work before the first is waited for
+            let of_levels: Vec<_> = (0..self.passed.len()).map(of_level).collect();
+            let sums = reduced(of_levels.into_iter().flat_map(Deferred::wait).collect(), communicator);
             sums.chunks_exact(classes).map(<[_]>::to_vec).collect()
         })
     }

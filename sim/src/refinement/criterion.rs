@@ -236,6 +236,16 @@ impl Criterion {
         matches!(self, Self::ParticlesAbove { .. }) || self.joined().iter().any(Self::counts_particles)
     }
 
+    /// Whether it reads nothing of the state but the number of particles.
+    pub(crate) fn only_counts_particles(&self) -> bool {
+        match self {
+            Self::All(several) | Self::Any(several) => several.iter().all(Self::only_counts_particles),
+            Self::Not(other) => other.only_counts_particles(),
+            Self::ParticlesAbove { .. } | Self::InsideBox { .. } | Self::InsideBall { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Checks that each criterion can be met by gas, dark matter or both, whichever there are.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::parallel::exact_sum::ExactSum;
 use crate::records::Sums;
 use crate::state::State;
 use comove_kernels::totals::GroupTotals;
-use comove_kernels::{Real, density_range};
+use comove_kernels::{Deferred, Real, density_range};
 use rayon::prelude::*;
 
 /// Groups whose sums one thread adds up.
@@ -36,8 +36,11 @@ pub(crate) fn matter_range<T: Real>(state: &mut State<T>, gas: [f64; 2]) -> [f64
         return gas;
     }
     let State { device, mesh, dark_matter: Some(dark_matter), exchange, .. } = state else { return gas };
-    let of_level = |tables| density_range(device, tables, dark_matter.density()).into_iter().fold(NO_DENSITY, wider);
-    reduced(mesh.tables.iter().map(of_level).fold(NO_DENSITY, wider), &exchange.communicator)
+    // all levels are at work before the first is waited for
+    let of_level = |tables| density_range(device, tables, dark_matter.density());
+    let of_levels: Vec<_> = mesh.tables.iter().map(of_level).collect();
+    let range = of_levels.into_iter().flat_map(Deferred::wait).fold(NO_DENSITY, wider);
+    reduced(range, &exchange.communicator)
 }
 
 /// The range of all ranks: collective.

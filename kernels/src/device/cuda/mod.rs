@@ -58,6 +58,8 @@ struct Shared {
     name: String,
     capability: [i32; 2],
     multiprocessors: u32,
+    /// Whether blocks of a kernel may wait for each other.
+    launches_together: bool,
     shared_bytes_per_block: usize,
     host: CpuDevice,
     /// Waits after every kernel, so that a failure names it: with `COMOVE_CUDA_CHECKS` set.
@@ -73,6 +75,15 @@ struct Shared {
 struct Function {
     raw: sys::CUfunction,
     shared_bytes: u32,
+}
+
+/// How the blocks of a kernel are launched.
+#[derive(Clone, Copy)]
+enum Blocks {
+    /// In any order.
+    Apart,
+    /// At once, so that they can wait for each other.
+    Together,
 }
 
 // SAFETY: handles of a context may be used from any thread that makes the context current, which every method here does.
@@ -161,6 +172,7 @@ impl CudaDevice {
                 capability: capability(device)?,
                 shared_bytes_per_block: most_shared_memory(device),
                 multiprocessors: device.get_attribute(cust::device::DeviceAttribute::MultiprocessorCount)? as u32,
+                launches_together: launches_together(device),
                 host,
                 checks: std::env::var_os("COMOVE_CUDA_CHECKS").is_some(),
                 profile: profile::Profile::wanted(),
@@ -202,6 +214,11 @@ impl CudaDevice {
     /// Whether sweeps compute as the CPU does.
     pub(crate) fn exact(&self) -> bool {
         self.shared.exact
+    }
+
+    /// Whether blocks of a kernel may wait for each other.
+    pub(crate) fn launches_together(&self) -> bool {
+        self.shared.launches_together
     }
 
     /// Streaming multiprocessors.
@@ -333,27 +350,66 @@ impl CudaDevice {
         shared_bytes: u32,
         arguments: &mut [*mut c_void],
     ) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.launch_as::<T>(Blocks::Apart, kernel, blocks, threads, shared_bytes, arguments) }
+    }
+
+    /// Launches a kernel whose blocks wait for each other (`all_blocks.cuh`), on as many of them as there are multiprocessors at
+    /// most: whatever their number, the kernel does its work. Write it as [`launch!`] with `together`.
+    ///
+    /// # Safety
+    /// As of [`CudaDevice::launch`]; a multiprocessor has room for a block of so many threads.
+    pub(crate) unsafe fn launch_together<T: Real>(
+        &self,
+        kernel: &str,
+        blocks: usize,
+        threads: u32,
+        shared_bytes: u32,
+        arguments: &mut [*mut c_void],
+    ) {
+        let most = if self.shared.launches_together { self.shared.multiprocessors as usize } else { 1 };
+        let (blocks, how) = (blocks.min(most), if blocks.min(most) > 1 { Blocks::Together } else { Blocks::Apart });
+        // SAFETY: by the caller's promise.
+        unsafe { self.launch_as::<T>(how, kernel, blocks, threads, shared_bytes, arguments) }
+    }
+
+    unsafe fn launch_as<T: Real>(
+        &self,
+        how: Blocks,
+        kernel: &str,
+        blocks: usize,
+        threads: u32,
+        shared_bytes: u32,
+        arguments: &mut [*mut c_void],
+    ) {
         if blocks == 0 {
             return;
         }
         self.activate();
         let function = self.function(&format!("{kernel}_f{}", 8 * T::BYTES), shared_bytes);
         let before = self.shared.profile.as_ref().map(|_| self.event());
+        let (grid, stream) = (u32::try_from(blocks).expect("fewer than 2³² blocks"), self.stream());
+        let arguments = arguments.as_mut_ptr();
         // SAFETY: by the caller's promise; the arguments are copied before the call returns.
         let result = unsafe {
-            sys::cuLaunchKernel(
-                function,
-                u32::try_from(blocks).expect("fewer than 2³² blocks"),
-                1,
-                1,
-                threads,
-                1,
-                1,
-                shared_bytes,
-                self.stream(),
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
+            match how {
+                Blocks::Apart => sys::cuLaunchKernel(
+                    function,
+                    grid,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    shared_bytes,
+                    stream,
+                    arguments,
+                    std::ptr::null_mut(),
+                ),
+                Blocks::Together => {
+                    sys::cuLaunchCooperativeKernel(function, grid, 1, 1, threads, 1, 1, shared_bytes, stream, arguments)
+                }
+            }
         };
         assert!(
             result as u32 == 0,
@@ -409,11 +465,19 @@ fn load(name: &str, embedded: &[u8]) -> cust::error::CudaResult<Module> {
 
 /// Bytes of shared memory that a block may have if a kernel asks for it.
 fn most_shared_memory(device: cust::device::Device) -> usize {
-    let attribute = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-    let mut bytes = 0;
+    attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize
+}
+
+/// Whether blocks of a kernel may wait for each other.
+fn launches_together(device: cust::device::Device) -> bool {
+    attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0
+}
+
+fn attribute(device: cust::device::Device, which: sys::CUdevice_attribute_enum) -> i32 {
+    let mut value = 0;
     // SAFETY: the pointer is valid for the call.
-    unwrap("tell its shared memory", unsafe { sys::cuDeviceGetAttribute(&mut bytes, attribute, device.as_raw()) });
-    bytes as usize
+    unwrap("tell about itself", unsafe { sys::cuDeviceGetAttribute(&mut value, which, device.as_raw()) });
+    value
 }
 
 /// Memory of freed arrays stays with the process for the next ones: allocating then costs no call into the system. The
@@ -439,6 +503,15 @@ pub(crate) fn unwrap(what: &str, result: sys::cudaError_enum) {
 /// `launch!(device, T, "kernel", blocks, threads, shared bytes; argument, …)`: the arguments by value, in the kernel's
 /// order. Unsafe as [`CudaDevice::launch`].
 macro_rules! launch {
+    (together $device:expr, $real:ty, $kernel:expr, $blocks:expr, $threads:expr, $shared:expr; $($argument:expr),* $(,)?) => {
+        $device.launch_together::<$real>(
+            $kernel,
+            $blocks,
+            $threads,
+            $shared,
+            &mut [$((&$argument as *const _ as *mut std::ffi::c_void)),*],
+        )
+    };
     ($device:expr, $real:ty, $kernel:expr, $blocks:expr, $threads:expr, $shared:expr; $($argument:expr),* $(,)?) => {
         $device.launch::<$real>(
             $kernel,

@@ -1,5 +1,6 @@
 // Coarse grids of a level: the twin of cpu.rs. The grid of 8^3 cells a group has a block a group, which reads its cells and
 // those around into shared memory; smaller ones have a thread a cell.
+#include "device/cuda/all_blocks.cuh"
 #include "operations/coarse_correction/padded.cuh"
 #include "operations/potential_ghosts/potential_ghosts.cuh"
 
@@ -268,6 +269,54 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
     }
 }
 
+/// The arrays of a grid.
+template <typename T> struct GridArrays {
+    T *source, *error, *next;
+};
+
+/// The grids of 4^3, 2^3 and 1 cells a group, and the factors of their sweeps in the order of the cycle, the coarsest's last:
+/// the twins of cuda.rs.
+template <typename T> struct SmallGrids {
+    GridArrays<T> four, two, one;
+};
+template <typename T> struct SmallGridFactors {
+    Factors<T> before_four, start_two, before_two, after_two, after_four;
+    CoarsestFactors<T> coarsest;
+};
+
+/// Calls `work` with all cells of a grid, shared between all threads, and waits for all of these.
+template <int N, typename Work> __device__ void each_cell(const Level &level, const Work &work) {
+    const size_t cells = size_t(level.groups) * (N * N * N), threads = size_t(gridDim.x) * blockDim.x;
+    for (size_t n = size_t(blockIdx.x) * blockDim.x + threadIdx.x; n < cells; n += threads) work(CoarseCell<N>(level, n));
+    wait_for_all_blocks();
+}
+
+/// The V-cycle from the grid of 4^3 cells on, whose first sweep is done: all of it in one launch, as launches of small grids
+/// take longer than their work. The error of the coarsest grid comes to its `next`.
+template <typename T>
+__device__ void solve_small_grids(const Level &level, const SmallGrids<T> &grids, const SmallGridFactors<T> &factors) {
+    const GridArrays<T> &four = grids.four, &two = grids.two, &one = grids.one;
+    each_cell<4>(level, [&](const CoarseCell<4> &cell) {
+        smooth<4>(level, cell, factors.before_four, four.source, four.error, four.next);
+    });
+    each_cell<2>(level, [&](const CoarseCell<2> &cell) {
+        restrict_residual<2>(level, cell, factors.start_two, four.source, four.next, two.source, two.error);
+    });
+    each_cell<2>(level, [&](const CoarseCell<2> &cell) {
+        smooth<2>(level, cell, factors.before_two, two.source, two.error, two.next);
+    });
+    if (blockIdx.x == 0) solve_coarsest<T>(level, factors.coarsest, two.source, two.next, one.source, one.error, one.next);
+    wait_for_all_blocks();
+    each_cell<2>(level, [&](const CoarseCell<2> &cell) { prolong_error<2>(level, cell, one.next, two.next); });
+    each_cell<2>(level, [&](const CoarseCell<2> &cell) {
+        smooth<2>(level, cell, factors.after_two, two.source, two.next, two.error);
+    });
+    each_cell<4>(level, [&](const CoarseCell<4> &cell) { prolong_error<4>(level, cell, two.error, four.next); });
+    each_cell<4>(level, [&](const CoarseCell<4> &cell) {
+        smooth<4>(level, cell, factors.after_four, four.source, four.next, four.error);
+    });
+}
+
 #define START(N, T, suffix)                                                                                            \
     extern "C" __global__ void start_sweep_##N##_##suffix(Level level, Factors<T> factors, const T *source,            \
                                                           T *error) {                                                  \
@@ -316,6 +365,11 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
                                 T *source, T *error, T *next) {                                                        \
         solve_coarsest<T>(level, factors, fine_source, fine_error, source, error, next);                               \
     }
+#define SMALL(T, suffix)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                 \
+        solve_small_grids_##suffix(Level level, SmallGrids<T> grids, SmallGridFactors<T> factors) {                    \
+        solve_small_grids<T>(level, grids, factors);                                                                   \
+    }
 #define ALL(T, suffix)                                                                                                 \
     START(8, T, suffix)                                                                                                \
     START(2, T, suffix)                                                                                                \
@@ -326,6 +380,7 @@ __device__ void solve_coarsest(const Level &level, const CoarsestFactors<T> &fac
     GRID(1, T, suffix)                                                                                                 \
     PAIR(2, T, suffix)                                                                                                 \
     PAIR(1, T, suffix)                                                                                                 \
-    COARSEST(T, suffix)
+    COARSEST(T, suffix)                                                                                                \
+    SMALL(T, suffix)
 ALL(float, f32)
 ALL(double, f64)

@@ -108,6 +108,64 @@ const GROUPS_OF_A_THREAD: usize = 4;
 #[repr(C)]
 struct CoarsestFactors<T>([Factors<T>; 8]);
 
+/// The `GridArrays` of `coarse_correction.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct GridArrays<T>([Pointer<T>; 3]);
+
+/// The `SmallGridFactors` of `coarse_correction.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct SmallGridFactors<T> {
+    before_four: Factors<T>,
+    start_two: Factors<T>,
+    before_two: Factors<T>,
+    after_two: Factors<T>,
+    after_four: Factors<T>,
+    coarsest: CoarsestFactors<T>,
+}
+
+/// Threads of a block of `solve_small_grids`, which has the coarsest grid in one of them.
+const SMALL_GRID_THREADS: u32 = COARSEST_THREADS;
+
+/// Groups of a level, up to which its grids of 4³ cells and fewer take less time in one launch.
+const MOST_GROUPS_AT_ONCE: usize = 4096;
+
+/// The same on a GPU that launches one block alone.
+const MOST_GROUPS_OF_A_BLOCK: usize = 64;
+
+/// True where one launch solves the grids of 4³ cells and fewer of a level in less time than a launch for each operation.
+pub(super) fn are_for_one_launch(device: &CudaDevice, tables: &LevelTopology) -> bool {
+    let most = if device.launches_together() { MOST_GROUPS_AT_ONCE } else { MOST_GROUPS_OF_A_BLOCK };
+    is_for_one_block(tables) && tables.len() <= most
+}
+
+/// The V-cycle from the grid of 4³ cells on, whose first sweep is done, in one launch.
+pub(super) fn solve_small_grids<T: Real>(
+    device: &CudaDevice,
+    tables: &LevelTopology,
+    (before, after, coarsest): ([f64; 2], f64, [f64; 8]),
+    [four, two, one]: [&mut [Buffer<T>; 3]; 3],
+) {
+    let factors = SmallGridFactors {
+        before_four: Factors::new(4, before[1]),
+        start_two: Factors::new(2, before[0]),
+        before_two: Factors::new(2, before[1]),
+        after_two: Factors::new(2, after),
+        after_four: Factors::new(4, after),
+        coarsest: CoarsestFactors(coarsest.map(|weight| Factors::<T>::new(1, weight))),
+    };
+    let blocks = (tables.len() * 64).div_ceil(SMALL_GRID_THREADS as usize);
+    let grids = [&mut *four, two, &mut *one].map(|arrays| GridArrays(arrays.each_mut().map(|array| array.pointer())));
+    // SAFETY: the parameters are the kernel's, which is made for blocks of so many threads; the arrays have every slot, checked
+    // by the caller.
+    unsafe {
+        launch!(together device, T, "solve_small_grids", blocks, SMALL_GRID_THREADS, 0;
+            Level::of(device, tables), grids, factors);
+    }
+    one.swap(CoarseGrid::<T>::ERROR, CoarseGrid::<T>::NEXT);
+}
+
 /// True where one block solves the coarsest grid of a level in less time than a launch for each sweep.
 pub(super) fn is_for_one_block(tables: &LevelTopology) -> bool {
     tables.len() <= GROUPS_OF_A_THREAD * COARSEST_THREADS as usize

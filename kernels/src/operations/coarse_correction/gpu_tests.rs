@@ -54,3 +54,39 @@ fn a_gpu_has_the_same_coarse_grids() {
         }
     });
 }
+
+/// Whole cycles: those of small levels in few launches, and one of more groups than a GPU's block has.
+fn cycles_agree<T: Real>(gpu: &Device, mesh: &Mesh, noise: &mut Noise, name: &str) {
+    let devices = [&Device::cpu(2).unwrap(), gpu];
+    let slots = mesh.group_count();
+    let mut random = |values: usize| -> Vec<T> { (0..values).map(|_| T::from_f64(noise.next())).collect() };
+    let potential = on_both(gpu, &random(slots * GROUP_CELLS));
+    let ghosts = on_both(gpu, &random(slots * GHOST_CELLS));
+    for level in 0..mesh.levels.len() {
+        let tables = mesh.tables(level);
+        let errors = [0, 1].map(|n| {
+            let mut grids = GRID_WIDTHS
+                .map(|width| [(); 3].map(|()| Buffer::<T>::zeros(devices[n], slots * width.pow(3)).unwrap()));
+            for _ in 0..2 {
+                find_error(devices[n], &tables, &ghosts[n], &potential[n], grids.each_mut(), None);
+            }
+            grids.map(|grid| grid[CoarseGrid::<T>::ERROR].to_host())
+        });
+        for (which, width) in GRID_WIDTHS.into_iter().enumerate() {
+            let what = format!("{name} level {level} of {} groups, grid {which}", tables.len());
+            assert_same_bits(&what, &errors[0][which], &errors[1][which], width.pow(3));
+        }
+    }
+}
+
+#[test]
+fn a_gpu_finds_the_same_errors() {
+    with_gpu(|gpu| {
+        let mut noise = Noise::new(26);
+        let all: Vec<[i32; 3]> = (0..200).map(|n| [n % 10, n / 10 % 10, n / 100]).collect();
+        for mesh in [Mesh::random(&mut noise, 3), Mesh::new([5, 5, 3], true).with_level(all)] {
+            cycles_agree::<f32>(gpu, &mesh, &mut noise, "single,");
+            cycles_agree::<f64>(gpu, &mesh, &mut noise, "double,");
+        }
+    });
+}

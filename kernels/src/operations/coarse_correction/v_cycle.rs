@@ -15,6 +15,9 @@ const COARSEST: [f64; 8] = [0.5047, 0.5445, 0.6374, 0.8202, 1.189, 2.036, 4.475,
 /// The grid of one cell a group.
 const COARSEST_GRID: usize = GRID_WIDTHS.len() - 1;
 
+/// The first of the grids that one launch may solve: that of 4³ cells.
+const SMALL_GRIDS: usize = 1;
+
 /// True for the grids whose source and error ranks send each other, the coarsest apart.
 const IS_SHARED: [bool; COARSEST_GRID] = [true, false, true];
 
@@ -95,6 +98,9 @@ impl<'a, T: Real> VCycle<'a, T> {
         if n == COARSEST_GRID {
             return self.solve_coarsest();
         }
+        if n == SMALL_GRIDS && self.are_solved_at_once() {
+            return;
+        }
         let (device, tables, next) = (self.device, self.tables, n + 1);
         if IS_SHARED[n] {
             self.share_source(n);
@@ -141,6 +147,24 @@ impl<'a, T: Real> VCycle<'a, T> {
                 let [_, _, fine, coarsest] = &mut self.grids;
                 let fine = self.exchange.is_none().then_some(&**fine);
                 super::cuda::solve_coarsest(device, whole, COARSEST, fine, coarsest);
+                true
+            }
+        }
+    }
+
+    /// Solves the grids of 4³ cells and fewer where one launch takes less time than one for each operation: of one rank.
+    fn are_solved_at_once(&mut self) -> bool {
+        match self.device {
+            Device::Cpu(_) => false,
+            #[cfg(feature = "cuda")]
+            Device::Cuda(device) => {
+                let tables = self.tables;
+                if self.exchange.is_some() || !super::cuda::are_for_one_launch(device, tables) {
+                    return false;
+                }
+                (SMALL_GRIDS..=COARSEST_GRID).for_each(|n| self.grid(n).check(tables));
+                let [_, four, two, one] = &mut self.grids;
+                super::cuda::solve_small_grids(device, tables, (BEFORE, AFTER, COARSEST), [four, two, one]);
                 true
             }
         }

@@ -6,6 +6,7 @@ mod cuda;
 
 use crate::device::Device;
 use crate::device::buffer::Buffer;
+use crate::device::deferred::Deferred;
 use crate::layout::GROUP_CELLS;
 use crate::level::level_topology::LevelTopology;
 use crate::real::Real;
@@ -16,10 +17,10 @@ use crate::real::Real;
 ///
 /// # Panics
 /// If shapes disagree.
-pub fn density_range<T: Real>(device: &Device, tables: &LevelTopology, density: &Buffer<T>) -> Vec<[f64; 2]> {
+pub fn density_range<T: Real>(device: &Device, tables: &LevelTopology, density: &Buffer<T>) -> Deferred<[f64; 2]> {
     assert_eq!(density.len() % GROUP_CELLS, 0, "the pool is not a whole number of groups");
     match device {
-        Device::Cpu(cpu) => cpu.install(|| cpu::density_range(tables, density.host())),
+        Device::Cpu(cpu) => Deferred::ready(cpu.install(|| cpu::density_range(tables, density.host()))),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => cuda::density_range(device, tables, density),
     }
@@ -40,7 +41,7 @@ mod tests {
 
     fn ranges<T: Real>(device: &Device, mesh: &Mesh, level: usize, density: &[T]) -> Vec<[f64; 2]> {
         let pool = Buffer::from_host(device, density.to_vec()).unwrap();
-        density_range(device, &mesh.tables(level), &pool)
+        density_range(device, &mesh.tables(level), &pool).wait()
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Particles on a GPU: one thread a particle.
 
-use super::{BLOCK, BlockSums, COLUMNS, Part, Particles};
+use super::{BLOCK, BlockSums, COLUMNS, Part, ParticleSums, Particles};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::{Array, Pointer};
 use crate::device::cuda::{CudaDevice, launch};
+use crate::device::deferred::Deferred;
 use crate::device::overflow::Overflow;
 use crate::layout::FIELDS;
 use crate::level::group_locator::GroupLocator;
@@ -15,6 +16,8 @@ use std::ops::Range;
 
 /// Threads of a block.
 pub(super) const THREADS: u32 = 256;
+/// Levels between particles and a level on which most of them share their cells.
+const MUCH_FINER: usize = 4;
 /// Threads of the one block that adds up counts.
 const SCAN_THREADS: u32 = 1024;
 
@@ -97,7 +100,10 @@ pub(super) fn deposit(
         let drift = Drift { factors: *factors };
         // SAFETY: as above.
         unsafe {
-            if *own >= level {
+            if *own >= level + MUCH_FINER {
+                launch!(device, f32, "deposit_finer_particles", columns.blocks(), THREADS, 0;
+                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
+            } else if *own >= level {
                 launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
                     locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
             } else {
@@ -207,15 +213,22 @@ pub(super) fn sort(
     firsts.to_host().into_iter().map(|first| first as usize).chain([range.end]).collect()
 }
 
-pub(super) fn sums(device: &CudaDevice, particles: &Particles, range: Range<usize>, class: usize) -> Vec<BlockSums> {
+pub(super) fn sums(
+    device: &CudaDevice,
+    particles: &Particles,
+    range: Range<usize>,
+    classes: usize,
+) -> Deferred<ParticleSums> {
     let columns = Columns::of(particles, &range);
     let blocks = range.len().div_ceil(BLOCK);
-    let sums = Array::<BlockSums>::work_space(device, blocks);
+    let sums = Array::<BlockSums>::work_space(device, blocks * classes);
     // SAFETY: the parameters are the kernel's; there is room for every block's sums.
     unsafe {
-        launch!(device, f32, "sum_particles", blocks, THREADS, 0; columns, class as i32, sums.pointer());
+        launch!(device, f32, "sum_particles", blocks * classes, THREADS, 0; columns, blocks as u32, sums.pointer());
     }
-    sums.to_host()
+    let of_class =
+        move |of_blocks: &[BlockSums], class: usize| ParticleSums::of(&of_blocks[class * blocks..][..blocks]);
+    sums.read_later(move |of_blocks| (0..classes).map(|class| of_class(of_blocks, class)).collect())
 }
 
 /// The `Edges` of `particles.cu`.

@@ -13,6 +13,7 @@ mod tests;
 
 use crate::device::Device;
 use crate::device::buffer::Buffer;
+use crate::device::deferred::Deferred;
 use crate::device::error::KernelError;
 use crate::device::overflow::Overflow;
 use crate::layout::{GROUP_CELLS, GROUP_VALUES};
@@ -321,8 +322,8 @@ impl ParticleSums {
         Self { momentum: [x, y, z], square: square as u128, ..self }
     }
 
-    fn of(blocks: impl IntoIterator<Item = BlockSums>) -> Self {
-        blocks.into_iter().fold(Self::default(), |sum, block| Self {
+    fn of(blocks: &[BlockSums]) -> Self {
+        blocks.iter().fold(Self::default(), |sum, block| Self {
             momentum: std::array::from_fn(|axis| sum.momentum[axis] + i128::from(block.momentum[axis])),
             square: sum.square + u128::from(block.square),
             fastest: sum.fastest.max(block.fastest),
@@ -361,17 +362,20 @@ impl BlockSums {
     }
 }
 
-/// Sums over the particles of a class in a range.
+/// Sums over the particles in a range, of each of the lightest classes.
 ///
 /// # Panics
 /// If there are not so many particles.
-pub fn sums(device: &Device, particles: &Particles, range: Range<usize>, class: usize) -> ParticleSums {
+pub fn sums(device: &Device, particles: &Particles, range: Range<usize>, classes: usize) -> Deferred<ParticleSums> {
     particles.check(&range);
-    ParticleSums::of(match device {
-        Device::Cpu(cpu) => cpu.install(|| cpu::sums(particles, range, class)),
+    match device {
+        Device::Cpu(cpu) => {
+            let of_class = |class| ParticleSums::of(&cpu.install(|| cpu::sums(particles, range.clone(), class)));
+            Deferred::ready((0..classes).map(of_class).collect())
+        }
         #[cfg(feature = "cuda")]
-        Device::Cuda(device) => cuda::sums(device, particles, range, class),
-    })
+        Device::Cuda(device) => cuda::sums(device, particles, range, classes),
+    }
 }
 
 /// The identity of which this is the upper half, without the lower one: enough for the class.

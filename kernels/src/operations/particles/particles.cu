@@ -94,23 +94,69 @@ template <int N> struct Around : Neighbourhood {
     __device__ void deposit(uint32_t scale, unsigned long long *mass, unsigned long long *overflow) const {
         uint32_t slots[8];
         if (!find_slots(slots)) return;
+        for_each_cell([&](int i, int j, int k) { add(slots, i, j, k, weight(scale, i, j, k), mass, overflow); });
+    }
+
+    /// The same for all particles of a warp, whose threads all call it. The masses of those with the same cells are added first.
+    ///
+    /// * `is_there`: false in a thread without a particle; `bits`: of a weight along an axis
+    __device__ void deposit_together(bool is_there, uint32_t scale, int bits, unsigned long long *mass,
+                                     unsigned long long *overflow) const {
+        uint32_t slots[8];
+        bool is_alone = is_there;
+        // halves of 32 weights add up to less than 2^32
+        uint32_t left = __ballot_sync(~0u, is_there && uint64_t(scale) << 3 * bits <= 1ull << 2 * HALF - 1);
+        for (int sum = 0; sum < MOST_SUMS && left; sum++) {
+            const int first = __ffs(left) - 1, lane = threadIdx.x % 32;
+            bool is_alike = left >> lane & 1;
 #pragma unroll
-        for (int corner = 0; corner < N * N * N; corner++) {
-            const int i = corner % N, j = corner / N % N, k = corner / (N * N);
-            const unsigned long long weight =
-                (unsigned long long)(weights[0][i]) * scale * weights[1][j] * weights[2][k];
-            const bool x = is_further(0, i), y = is_further(1, j), z = is_further(2, k);
-            const uint32_t near = y ? (x ? slots[3] : slots[2]) : x ? slots[1] : slots[0];
-            const uint32_t far = y ? (x ? slots[7] : slots[6]) : x ? slots[5] : slots[4];
-            const uint32_t slot = z ? far : near;
-            if (weight == 0 || slot == NONE) continue;
-            const int mask = GROUP - 1;
-            const int place = cell((lower[0] + i) & mask, (lower[1] + j) & mask, (lower[2] + k) & mask);
-            add_weight(mass, size_t(slot) * GROUP_CELLS + place, weight, overflow);
+            for (int axis = 0; axis < 3; axis++) {
+                const uint32_t at = group[axis] * GROUP + lower[axis];
+                is_alike &= __shfl_sync(~0u, at, first) == at;
+            }
+            const uint32_t alike = __ballot_sync(~0u, is_alike);
+            left &= ~alike;
+            if (__popc(alike) < FEWEST_ALIKE) continue;
+            is_alone &= !is_alike;
+            const bool adds = lane == first && find_slots(slots);
+            for_each_cell([&](int i, int j, int k) {
+                const unsigned long long own = is_alike ? weight(scale, i, j, k) : 0;
+                const unsigned long long low = __reduce_add_sync(~0u, uint32_t(own) & ((1u << HALF) - 1));
+                const unsigned long long high = __reduce_add_sync(~0u, uint32_t(own >> HALF));
+                if (adds) add(slots, i, j, k, low + (high << HALF), mass, overflow);
+            });
         }
+        if (is_alone) deposit(scale, mass, overflow);
     }
 
   private:
+    /// Bits of the lower half of a weight that is added to others.
+    static constexpr int HALF = 27;
+    /// Sums that a warp makes before its other particles are added one by one, and particles of a sum at the least.
+    static constexpr int MOST_SUMS = 8, FEWEST_ALIKE = 3;
+
+    template <typename Cell> __device__ static void for_each_cell(Cell cell) {
+#pragma unroll
+        for (int corner = 0; corner < N * N * N; corner++) cell(corner % N, corner / N % N, corner / (N * N));
+    }
+
+    __device__ unsigned long long weight(uint32_t scale, int i, int j, int k) const {
+        return (unsigned long long)(weights[0][i]) * scale * weights[1][j] * weights[2][k];
+    }
+
+    /// Adds a weight to a cell, if it is of a group that is there.
+    __device__ void add(const uint32_t (&slots)[8], int i, int j, int k, unsigned long long weight,
+                        unsigned long long *mass, unsigned long long *overflow) const {
+        const bool x = is_further(0, i), y = is_further(1, j), z = is_further(2, k);
+        const uint32_t near = y ? (x ? slots[3] : slots[2]) : x ? slots[1] : slots[0];
+        const uint32_t far = y ? (x ? slots[7] : slots[6]) : x ? slots[5] : slots[4];
+        const uint32_t slot = z ? far : near;
+        if (weight == 0 || slot == NONE) return;
+        const int mask = GROUP - 1;
+        const int place = cell((lower[0] + i) & mask, (lower[1] + j) & mask, (lower[2] + k) & mask);
+        add_weight(mass, size_t(slot) * GROUP_CELLS + place, weight, overflow);
+    }
+
     /// True where the n-th cell along an axis is in another group than the first.
     __device__ bool is_further(int axis, int n) const { return groups_from(lower[axis] + n) != groups_from(lower[axis]); }
 
@@ -158,6 +204,18 @@ extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level
     position_after(particles, n, drift, position);
     const uint32_t scale = unit.of_class[particles.mass_class(n)];
     Around<2>(locator, level, position, unit.bits).deposit(scale, mass, overflow);
+}
+
+/// Of particles in much smaller cells of their own: whole groups of them are in a few cells.
+extern "C" __global__ void deposit_finer_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
+                                                       WeightUnit unit, unsigned long long *mass,
+                                                       unsigned long long *overflow) {
+    const bool is_there = particle() < particles.count;
+    const size_t n = is_there ? particle() : 0;
+    uint32_t position[3];
+    position_after(particles, n, drift, position);
+    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    Around<2>(locator, level, position, unit.bits).deposit_together(is_there, scale, unit.bits, mass, overflow);
 }
 
 extern "C" __global__ void deposit_coarser_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
@@ -374,13 +432,16 @@ struct BlockSums {
     uint32_t invalid;
 };
 
-extern "C" __global__ void sum_particles_f32(Columns particles, int mass_class, BlockSums *sums) {
+/// As many blocks for class 0, then for class 1, and so on.
+extern "C" __global__ void sum_particles_f32(Columns particles, uint32_t blocks_of_class, BlockSums *sums) {
+    const int mass_class = blockIdx.x / blocks_of_class;
+    const uint32_t block = blockIdx.x % blocks_of_class;
     __shared__ int64_t room[32];
     __shared__ uint32_t room_of_bits[32];
     int64_t momentum[3] = {0, 0, 0}, square = 0, invalid = 0;
     uint32_t fastest = 0;
     for (int c = threadIdx.x; c < BLOCK; c += blockDim.x) {
-        const size_t n = size_t(blockIdx.x) * BLOCK + c;
+        const size_t n = size_t(block) * BLOCK + c;
         if (n >= particles.count) break;
         if (particles.mass_class(n) != mass_class) continue;
         const float v[3] = {particles.velocity(0, n), particles.velocity(1, n), particles.velocity(2, n)};

@@ -450,7 +450,7 @@ fn sums_are_those_of_the_velocities() {
     columns[4][77] = f32::NAN.to_bits();
     columns[5][9_999] = 1e9f32.to_bits();
     let on_device = Particles::from_host(&device, columns.clone()).unwrap();
-    let found = sums(&device, &on_device, 5..10_000, 0);
+    let found = sums(&device, &on_device, 5..10_000, 1).wait()[0];
     assert_eq!(found.invalid, 2);
     let velocity = |n: usize, axis: usize| f64::from(f32::from_bits(columns[3 + axis][n]));
     let valid = || (5..9_999).filter(|n| *n != 77);
@@ -508,8 +508,7 @@ fn devices_agree<T: Real>(gpu: &Device) {
         seen.extend(density.to_host().into_iter().map(T::bits));
         seen.push(hash(device, &particles));
         seen.push(near_edges(device, &particles, [1 << 28, 0, 1 << 30]));
-        for class in 0..=4 {
-            let sums = sums(device, &particles, again[0]..3_000, class);
+        for sums in sums(device, &particles, again[0]..3_000, 5).wait() {
             seen.extend(sums.momentum.map(|sum| sum as u64));
             seen.extend([sums.square as u64, u64::from(sums.fastest.to_bits()), sums.invalid]);
         }
@@ -524,6 +523,38 @@ fn devices_agree<T: Real>(gpu: &Device) {
         expected.len(),
         differs.first()
     );
+}
+
+/// Particles of much finer levels, most of them in a few cells, of which some are beyond the faces of a group; also where a sum
+/// exceeds 64 bits.
+#[test]
+fn a_gpu_adds_particles_in_few_cells_alike() {
+    with_gpu(|gpu| {
+        let mesh = mesh();
+        let (locator, tables) = (mesh.locator(), mesh.tables(0));
+        let mut columns = with_classes(particles(3_001, &mut Noise::new(21)), 7);
+        for column in &mut columns[..3] {
+            // a group is a third of the box along x, half of it along y and z
+            let centre = |n: usize| if n % 5 < 3 { 0x5555_5555 } else { 0x8000_0000u32 };
+            column.iter_mut().enumerate().filter(|(n, _)| n % 9 != 0).for_each(|(n, x)| *x = centre(n) + (*x >> 7));
+        }
+        for heaviest in [2, 7] {
+            let [expected, found] = [&Device::cpu(2).unwrap(), gpu].map(|device| {
+                let particles = Particles::from_host(device, columns.clone()).unwrap();
+                let mut mass = Buffer::zeros(device, mesh.group_count() * GROUP_CELLS).unwrap();
+                let mut overflow = Overflow::none(device, u128::MAX).unwrap();
+                let parts = [
+                    Part { range: 0..2_000, level: 4, factors: [0.0; 3] },
+                    Part { range: 2_000..3_001, level: 5, factors: [1e6, -1e6, 3e6] },
+                ];
+                let unit = WeightUnit::for_heaviest(heaviest);
+                deposit(device, &locator, (0, &tables), &particles, &parts, unit, (&mut mass, &mut overflow));
+                (mass.to_host(), overflow.cell())
+            });
+            assert_eq!(found.1.is_some(), expected.1.is_some(), "up to class {heaviest}");
+            assert!(found.0 == expected.0, "up to class {heaviest}");
+        }
+    });
 }
 
 #[test]

@@ -7,11 +7,13 @@ use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_sub
 use hdf5::H5Type;
 use rayon::prelude::*;
 use std::fs::File;
-use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes that are hashed at once, by all threads: enough for each of them, and little against an array.
 const BLOCK: usize = 1 << 23;
+/// Bytes of a block that one thread reads at a time.
+const READ: usize = 1 << 18;
 /// Bytes of a block whose byte form one thread makes at a time.
 const PIECE: usize = 1 << 16;
 
@@ -170,20 +172,20 @@ pub fn file_digest(path: &Path) -> Result<String, SimError> {
 /// [`SimError::Io`].
 pub fn file_digest_reporting(path: &Path, report: &dyn Fn(u64)) -> Result<String, SimError> {
     let digest = || {
-        let mut file = File::open(path)?;
-        let length = file.metadata()?.len().clamp(1, BLOCK as u64);
-        let mut block = Vec::with_capacity(length as usize);
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut block = vec![0; length.min(BLOCK as u64) as usize];
         let mut hasher = blake3::Hasher::new();
         let mut bytes = 0;
-        loop {
-            block.clear();
-            if (&mut file).take(length).read_to_end(&mut block)? == 0 {
-                return Ok(hasher.finalize().to_hex().to_string());
-            }
-            hasher.update_rayon(&block);
+        while bytes < length {
+            let block = &mut block[..(length - bytes).min(BLOCK as u64) as usize];
+            let read = |(n, part): (usize, &mut [u8])| file.read_exact_at(part, bytes + (n * READ) as u64);
+            block.par_chunks_mut(READ).enumerate().try_for_each(read)?;
+            hasher.update_rayon(block);
             bytes += block.len() as u64;
             report(bytes);
         }
+        Ok(hasher.finalize().to_hex().to_string())
     };
     digest().map_err(|source| SimError::Io { path: path.into(), source })
 }
