@@ -23,8 +23,7 @@ impl LoadIc {
     /// # Errors
     /// [`IcError::Parameter`] for numbers out of range; [`IcError::Io`], [`IcError::Hdf5`], [`IcError::Size`],
     /// [`IcError::Content`] for a file that is not what the recipe says, and for findings that are wrong unless
-    /// [`LoadIc::trust`] is set; [`IcError::Contradiction`] for one that states otherwise; [`IcError::Cell`] for a cell that
-    /// is not finite and positive.
+    /// [`LoadIc::trust`] is set; [`IcError::Contradiction`] for one that states otherwise.
     pub fn load(
         &self,
         communicator: &Communicator,
@@ -77,10 +76,12 @@ impl LoadIc {
         mesh.check(communicator).map_err(|error| match error {
             // of particles
             IcError::Parameter { .. } => self.content(error.to_string()),
-            IcError::Cell { .. } if has_gas => match content::disorder(communicator, mesh, format, expected) {
-                Some(why) => self.content(format!("{error}; {why}")),
-                None => error,
-            },
+            IcError::Cell { .. } => {
+                match has_gas.then(|| content::disorder(communicator, mesh, format, expected)).flatten() {
+                    Some(why) => self.content(format!("{error}; {why}")),
+                    None => self.content(error.to_string()),
+                }
+            }
             _ => error,
         })?;
         let power = collective_result(communicator, LinearPower::estimate(&self.cosmology))?;
@@ -126,8 +127,8 @@ impl LoadIc {
         check_gas(self.box_mpc_h, self.z, self.temperature_k, self.mean_molecular_weight, self.gamma)
     }
 
-    /// Reads all that HDF5 must decode, a bounded number of cells and particles at a time: loading it then, HDF5 meets nothing
-    /// new.
+    /// Opens every dataset and, unless all are contiguous and without filters, reads all values, a bounded number of cells and
+    /// particles at a time: loading it then, HDF5 decodes nothing new.
     ///
     /// # Errors
     /// As [`LoadIc::load`].
@@ -135,7 +136,7 @@ impl LoadIc {
         let (alone, format) = (Communicator::alone(), self.format()?);
         let particles = format::contents(format, &self.path)?.particles as usize;
         let read = format::open(format, self, &alone)?;
-        if format::is_plain(&self.path)? {
+        if format::is_plain(format, &self.path)? {
             return read(&Part::of_planes(0..0, 1, 1)).map(drop);
         }
         let pieces = self.cells.iter().product::<usize>().max(particles).div_ceil(AT_A_TIME_ON_TRIAL).max(1);

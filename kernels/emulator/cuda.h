@@ -108,7 +108,10 @@ inline unsigned __ballot_sync(unsigned mask, int vote) {
 inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
-    return Warp<unsigned>("__reduce_add_sync", mask, value).all([](unsigned a, unsigned b) { return a + b; });
+    const Warp<unsigned> values("__reduce_add_sync", mask, value);
+    unsigned sum = 0;
+    for (unsigned lane = 0; lane < 32 && lane < blockDim.x - threadIdx.x / 32 * 32; lane++) sum += values[lane];
+    return sum;
 }
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
     return Warp<unsigned>("__reduce_min_sync", mask, value).all([](unsigned a, unsigned b) { return a < b ? a : b; });

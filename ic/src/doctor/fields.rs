@@ -246,7 +246,7 @@ impl Grid {
 
 /// Sums of integers that each row of every rank adds to, of all ranks. Collective.
 ///
-/// * `rows`: own ones, and how many a thread adds at a time
+/// * `rows`: number of own rows, and how many a thread adds at a time
 fn sums(
     communicator: &Communicator,
     (rows, at_a_time): (usize, usize),

@@ -4,20 +4,22 @@ use super::plain_values::{PlainValues, Value};
 use crate::error::IcError;
 use comove_sim::filters;
 use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
-use hdf5::{Container, Dataset, File, Group, Hyperslab, SliceOrIndex};
+use hdf5::{Container, Dataset, File, Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
+use std::fs::Metadata;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// An open file.
 pub(super) struct Hdf5Input {
     pub path: PathBuf,
     pub file: File,
-    /// The same, for values past HDF5.
+    /// Its handle for reads without HDF5.
     plain: std::fs::File,
 }
 
-/// Groups inside each other at most, where a file is looked through.
+/// Largest depth of nested groups in a file whose values are read without HDF5.
 const DEEPEST: usize = 8;
 
 /// Particles that are read or written at a time.
@@ -49,22 +51,38 @@ impl Hdf5Input {
             Some(reason) => IcError::Content { path: path.into(), reason },
             None => IcError::Hdf5 { path: path.into(), source },
         })?;
-        Ok(Self { path: path.into(), file, plain })
+        let is_the_same = |now: Metadata, before: Metadata| (now.dev(), now.ino()) == (before.dev(), before.ino());
+        let now = std::fs::metadata(path).and_then(|now| Ok(is_the_same(now, plain.metadata()?)));
+        match now {
+            Ok(true) => Ok(Self { path: path.into(), file, plain }),
+            Ok(false) => Err(IcError::Content {
+                path: path.into(),
+                reason: "the file was replaced while it was opened; try again".into(),
+            }),
+            Err(source) => Err(IcError::Io { path: path.into(), source }),
+        }
     }
 
-    /// Whether values of all datasets can be read past HDF5.
+    /// Whether all datasets are contiguous, without filters and of numbers of this machine: HDF5 need not decode them.
     pub(super) fn is_plain(&self) -> bool {
         self.file.as_group().is_ok_and(|root| self.is_plain_in(&root, DEEPEST))
     }
 
     fn is_plain_in(&self, group: &Group, depth: usize) -> bool {
-        let datasets =
-            group.datasets().is_ok_and(|found| found.iter().all(|dataset| self.plain_values(dataset).is_some()));
-        let all_groups = |groups: Vec<Group>| groups.iter().all(|group| self.is_plain_in(group, depth - 1));
-        datasets && group.groups().is_ok_and(|groups| groups.is_empty() || depth > 0 && all_groups(groups))
+        let mut all = true;
+        let visited = group.iter_visit_default(|name, link| {
+            // other links may lead to other files
+            all &= link.link_type == LinkType::Hard
+                && match group.dataset(name) {
+                    Ok(dataset) => dataset.size() == 0 || self.plain_values(&dataset).is_some(),
+                    Err(_) => depth > 0 && group.group(name).is_ok_and(|group| self.is_plain_in(&group, depth - 1)),
+                };
+            Ok(())
+        });
+        all && visited.is_ok()
     }
 
-    /// Where the values are, if they can be read past HDF5; not of a link to another file.
+    /// Where the values are, if they can be read without HDF5; not of a link to another file.
     fn plain_values(&self, dataset: &Dataset) -> Option<PlainValues> {
         PlainValues::of(dataset).filter(|_| dataset.filename() == self.file.filename())
     }
@@ -156,7 +174,7 @@ impl Hdf5Input {
     /// Rows of a dataset, one after the other: values with these indices along the first axis, and all along others.
     ///
     /// # Errors
-    /// [`IcError::Hdf5`]; [`IcError::Content`] for a file that ends before.
+    /// [`IcError::Hdf5`], [`IcError::Io`]; [`IcError::Content`] for a file that ends before.
     pub(super) fn rows<T: Value>(&self, dataset: &Dataset, rows: Range<usize>) -> Result<Vec<T>, IcError> {
         let width: usize = dataset.shape().iter().skip(1).product();
         let range = rows.start * width..rows.end * width;
@@ -235,5 +253,36 @@ pub(super) fn text_of(attribute: &Container) -> Option<String> {
             attribute.read_scalar::<FixedUnicode<64>>().ok().map(|text| text.to_string())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files that are plain, but for what is added.
+    #[test]
+    fn what_hdf5_must_decode_is_not_plain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.h5");
+        let is_plain = |add: &dyn Fn(&File, &Group)| {
+            let file = File::create(&path).unwrap();
+            let group = file.create_group("PartType1").unwrap();
+            group.new_dataset_builder().with_data(&[1.0f32, 2.0]).create("Masses").unwrap();
+            file.new_dataset_builder().with_data(&[1u64, 2]).create("id").unwrap();
+            add(&file, &group);
+            drop(group);
+            file.close().unwrap();
+            Hdf5Input::open(&path).unwrap().is_plain()
+        };
+        assert!(is_plain(&|_, _| ()));
+        assert!(is_plain(&|_, group| drop(group.new_dataset::<f64>().shape(0).create("empty").unwrap())));
+        assert!(!is_plain(&|_, group| {
+            group.new_dataset::<f64>().chunk(2).shape(4).create("chunks").unwrap().write_raw(&[0.0; 4]).unwrap();
+        }));
+        assert!(!is_plain(&|file, _| file.link_soft("/PartType1/Masses", "soft").unwrap()));
+        assert!(!is_plain(&|file, _| file.link_external("other.h5", "/PartType1/Masses", "elsewhere").unwrap()));
+        let nested = |depth: usize| is_plain(&|file, _| drop(file.create_group(&vec!["in"; depth].join("/")).unwrap()));
+        assert!(nested(DEEPEST) && !nested(DEEPEST + 1));
     }
 }

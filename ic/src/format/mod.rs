@@ -110,13 +110,23 @@ pub(crate) fn contents(format: LoadFormat, path: &Path) -> Result<Contents, IcEr
     format.reader().contents(path)
 }
 
-/// Whether no file of an initial condition has values that HDF5 must decode.
+/// Whether HDF5 has to decode no values of an initial condition: all are contiguous and without filters, and the reader of this
+/// format reads them itself.
 ///
 /// # Errors
 /// [`IcError::Io`], [`IcError::Hdf5`].
-pub(crate) fn is_plain(path: &Path) -> Result<bool, IcError> {
+pub(crate) fn is_plain(format: LoadFormat, path: &Path) -> Result<bool, IcError> {
+    let (reads_itself, has_other_files) = match format {
+        LoadFormat::ComoveIc | LoadFormat::Swift => (true, false),
+        LoadFormat::Gadget | LoadFormat::Grafic => (true, true),
+        LoadFormat::UmIc { .. } | LoadFormat::Enzo | LoadFormat::Monofonic | LoadFormat::Music => (false, false),
+    };
+    if !reads_itself {
+        return Ok(false);
+    }
     for file in files(path) {
-        if is_hdf5(&file)? && !Hdf5Input::open(&file)?.is_plain() {
+        let is_plain = if is_hdf5(&file)? { Hdf5Input::open(&file)?.is_plain() } else { has_other_files };
+        if !is_plain {
             return Ok(false);
         }
     }

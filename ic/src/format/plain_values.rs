@@ -1,4 +1,4 @@
-//! Values of a dataset in one piece, which are read past HDF5, by all threads.
+//! Values of contiguous datasets without filters, which threads read without HDF5.
 
 use bytemuck::{AnyBitPattern, NoUninit, zeroed_vec};
 use hdf5::Dataset;
@@ -9,9 +9,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Values that a thread reads at a time.
-const AT_A_TIME: usize = 1 << 18;
+const AT_A_TIME: usize = 1 << 16;
 
-/// Values are read as they lie in the file.
+/// Values in files are little-endian.
 const _: () = assert!(cfg!(target_endian = "little"));
 
 /// Type of the values in the file.
@@ -25,10 +25,10 @@ pub(super) enum Stored {
     U64,
 }
 
-/// Where a dataset has its values.
+/// Location of the values of a contiguous dataset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlainValues {
-    /// Of the first, in bytes.
+    /// Offset of the first value in the file, bytes.
     offset: u64,
     stored: Stored,
     count: usize,
@@ -38,7 +38,7 @@ pub(super) struct PlainValues {
 pub(super) trait Value: hdf5::H5Type + NoUninit + AnyBitPattern + Send + Sync {
     /// Reads values of a stored type; `None` if there is no conversion.
     ///
-    /// * `offset`: of the first, in bytes
+    /// * `offset`: of the first value in the file, bytes
     fn read(file: &File, stored: Stored, offset: u64, count: usize) -> Option<io::Result<Vec<Self>>>;
 }
 
@@ -64,6 +64,9 @@ impl PlainValues {
     ///
     /// # Errors
     /// [`io::Error`], of [`io::ErrorKind::UnexpectedEof`] where the file ends before.
+    ///
+    /// # Panics
+    /// If there are not so many values.
     pub(super) fn read<T: Value>(&self, file: &File, range: Range<usize>) -> Option<io::Result<Vec<T>>> {
         assert!(range.end <= self.count, "values {range:?} of {}", self.count);
         let Some(offset) = self.offset.checked_add(range.start as u64 * self.stored.size()) else {
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// Datasets in chunks, of the other byte order or of texts are for HDF5.
+    /// Datasets in chunks, of texts and without values are for HDF5 (other storage: scripts/tests/test_hdf5_storage.py).
     #[test]
     fn other_datasets_are_for_hdf5() {
         let folder = tempfile::tempdir().unwrap();

@@ -182,7 +182,7 @@ pub(crate) enum Event {
     },
     /// A stage that the recipe no longer has is forgotten, and its folder deleted: `clean`.
     StageRemoved { fingerprint: String },
-    /// A file from outside, which HDF5 reads, was validated by a child process: the same is not tried again.
+    /// A file from outside, which HDF5 reads, was validated by a child process: a file with this digest is not validated again.
     InputTried { file: Artefact },
     /// The process was asked to stop; everything is saved.
     CampaignInterrupted {

@@ -1,8 +1,8 @@
-//! Files that nobody vouches for: HDF5's C library can crash on a damaged one, or never come back, so a child process opens it
-//! first and reads all that HDF5 must decode, and only what it has read to the end is opened here.
+//! Files that nobody vouches for: HDF5's C library can crash on a damaged one, or never come back, so a child process validates it
+//! before it is opened here: it opens every dataset and reads the values, but for initial conditions all of whose datasets are
+//! contiguous and without filters.
 //!
-//! A trial costs the start of a process and, but for initial conditions whose values lie there plain, one reading of the file. A
-//! file whose digest the ledger knows needs none.
+//! A trial costs the start of a process and one reading of the file. A file whose digest the ledger knows needs none.
 
 use crate::error::PipelineError;
 use crate::processes::launchers;
@@ -35,7 +35,7 @@ pub(crate) fn snapshot(file: &Path) -> Result<(), PipelineError> {
     tried(file, "snapshot", file.as_os_str()).map(drop)
 }
 
-/// Has a child process load an initial condition.
+/// Has a child process validate an initial condition.
 pub(crate) fn mesh(ic: &LoadIc) -> Result<(), PipelineError> {
     let json = serde_json::to_string(ic).expect("numbers and names");
     tried(&ic.path, "mesh", json.as_ref()).map(drop)

@@ -496,6 +496,19 @@ mod tests {
         assert_eq!(all, joined(each));
     }
 
+    #[test]
+    fn particles_alone_are_counted_by_few() {
+        let found: Vec<usize> =
+            (0..).zip(every_kind()).filter(|(_, one)| one.only_counts_particles()).map(|(n, _)| n).collect();
+        assert_eq!(found, [2, 6, 7]);
+        let joined = |kinds: &[usize]| {
+            let some: Vec<Criterion> = kinds.iter().map(|&n| every_kind().swap_remove(n)).collect();
+            [Criterion::All(some.clone()), Criterion::Not(Box::new(Criterion::Any(some)))]
+                .map(|one| one.only_counts_particles())
+        };
+        assert_eq!((joined(&[2, 7]), joined(&[2, 1])), ([true; 2], [false; 2]));
+    }
+
     fn level(number: usize) -> FlagLevel<f64> {
         FlagLevel {
             level: number,

@@ -90,8 +90,9 @@ pub fn regrid<T: Real>(
 pub(crate) fn prepare<T: Real>(state: &mut State<T>, parameters: &RunParameters, from: usize) -> Result<(), SimError> {
     let levels = from..state.level_count();
     let heavier = state.dark_matter.as_ref().is_some_and(|dark_matter| dark_matter.header().heaviest_class() > 0);
-    // of several masses the deposits of the lightest are counted, of one mass the density
-    if !(heavier && parameters.refine.iter().all(Criterion::only_counts_particles)) {
+    // of several masses the deposits of the lightest are counted, of one mass the density; solves find cells of too much mass
+    let only_counts = heavier && parameters.gravity && parameters.refine.iter().all(Criterion::only_counts_particles);
+    if !only_counts {
         state.find_matter_density(levels.clone());
     }
     if heavier && parameters.refine.iter().any(Criterion::counts_particles) {

@@ -108,7 +108,7 @@ impl Column<'_> {
     /// Numbers of particles, those of one after the other.
     ///
     /// # Errors
-    /// [`IcError::Hdf5`], [`IcError::Io`].
+    /// [`IcError::Hdf5`], [`IcError::Io`]; [`IcError::Content`] for a file that ends before.
     pub(super) fn reals(&self, rows: Range<usize>) -> Result<Vec<f64>, IcError> {
         match &self.values {
             Values::Dataset(input, dataset) => input.rows(dataset, rows),
@@ -119,7 +119,7 @@ impl Column<'_> {
     /// Whole numbers of particles.
     ///
     /// # Errors
-    /// [`IcError::Hdf5`], [`IcError::Io`].
+    /// As of [`Column::reals`].
     pub(super) fn integers(&self, rows: Range<usize>) -> Result<Vec<u64>, IcError> {
         match &self.values {
             Values::Dataset(input, dataset) => input.rows(dataset, rows),

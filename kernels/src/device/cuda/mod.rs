@@ -58,7 +58,7 @@ struct Shared {
     name: String,
     capability: [i32; 2],
     multiprocessors: u32,
-    /// Whether blocks of a kernel may wait for each other.
+    /// Whether it has cooperative launches.
     launches_together: bool,
     shared_bytes_per_block: usize,
     host: CpuDevice,
@@ -82,7 +82,7 @@ struct Function {
 enum Blocks {
     /// In any order.
     Apart,
-    /// At once, so that they can wait for each other.
+    /// All at once, so that they can wait for each other: a cooperative launch.
     Together,
 }
 
@@ -216,7 +216,7 @@ impl CudaDevice {
         self.shared.exact
     }
 
-    /// Whether blocks of a kernel may wait for each other.
+    /// Whether it has cooperative launches ([`CudaDevice::launch_together`]).
     pub(crate) fn launches_together(&self) -> bool {
         self.shared.launches_together
     }
@@ -354,8 +354,8 @@ impl CudaDevice {
         unsafe { self.launch_as::<T>(Blocks::Apart, kernel, blocks, threads, shared_bytes, arguments) }
     }
 
-    /// Launches a kernel whose blocks wait for each other (`all_blocks.cuh`), on as many of them as there are multiprocessors at
-    /// most: whatever their number, the kernel does its work. Write it as [`launch!`] with `together`.
+    /// Launches a kernel whose blocks wait for each other (`all_blocks.cuh`): a cooperative launch of one block a multiprocessor at
+    /// most. The kernel must work with any number of blocks. Write it as [`launch!`] with `together`.
     ///
     /// # Safety
     /// As of [`CudaDevice::launch`]; a multiprocessor has room for a block of so many threads.
@@ -468,7 +468,7 @@ fn most_shared_memory(device: cust::device::Device) -> usize {
     attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize
 }
 
-/// Whether blocks of a kernel may wait for each other.
+/// Whether a GPU has cooperative launches.
 fn launches_together(device: cust::device::Device) -> bool {
     attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0
 }
@@ -476,7 +476,7 @@ fn launches_together(device: cust::device::Device) -> bool {
 fn attribute(device: cust::device::Device, which: sys::CUdevice_attribute_enum) -> i32 {
     let mut value = 0;
     // SAFETY: the pointer is valid for the call.
-    unwrap("tell about itself", unsafe { sys::cuDeviceGetAttribute(&mut value, which, device.as_raw()) });
+    unwrap(&format!("tell its {which:?}"), unsafe { sys::cuDeviceGetAttribute(&mut value, which, device.as_raw()) });
     value
 }
 

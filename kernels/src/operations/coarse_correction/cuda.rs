@@ -128,13 +128,13 @@ struct SmallGridFactors<T> {
 /// Threads of a block of `solve_small_grids`, which has the coarsest grid in one of them.
 const SMALL_GRID_THREADS: u32 = COARSEST_THREADS;
 
-/// Groups of a level, up to which its grids of 4³ cells and fewer take less time in one launch.
+/// Largest level, in groups, whose grids of 4³ cells and fewer are solved in one launch (docs/notes/gravity.md).
 const MOST_GROUPS_AT_ONCE: usize = 4096;
 
-/// The same on a GPU that launches one block alone.
+/// The same without cooperative launches, on one block: not measured.
 const MOST_GROUPS_OF_A_BLOCK: usize = 64;
 
-/// True where one launch solves the grids of 4³ cells and fewer of a level in less time than a launch for each operation.
+/// Whether one launch solves the grids of 4³ cells and fewer of a level.
 pub(super) fn are_for_one_launch(device: &CudaDevice, tables: &LevelTopology) -> bool {
     let most = if device.launches_together() { MOST_GROUPS_AT_ONCE } else { MOST_GROUPS_OF_A_BLOCK };
     is_for_one_block(tables) && tables.len() <= most

@@ -55,7 +55,7 @@ fn a_gpu_has_the_same_coarse_grids() {
     });
 }
 
-/// Whole cycles: those of small levels in few launches, and one of more groups than a GPU's block has.
+/// Whole cycles, of levels whose small grids one block solves and of one that takes several.
 fn cycles_agree<T: Real>(gpu: &Device, mesh: &Mesh, noise: &mut Noise, name: &str) {
     let devices = [&Device::cpu(2).unwrap(), gpu];
     let slots = mesh.group_count();

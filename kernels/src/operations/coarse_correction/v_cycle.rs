@@ -152,7 +152,7 @@ impl<'a, T: Real> VCycle<'a, T> {
         }
     }
 
-    /// Solves the grids of 4³ cells and fewer where one launch takes less time than one for each operation: of one rank.
+    /// Solves the grids of 4³ cells and fewer of small levels of one rank, in one launch; false for others.
     fn are_solved_at_once(&mut self) -> bool {
         match self.device {
             Device::Cpu(_) => false,

@@ -97,7 +97,7 @@ template <int N> struct Around : Neighbourhood {
         for_each_cell([&](int i, int j, int k) { add(slots, i, j, k, weight(scale, i, j, k), mass, overflow); });
     }
 
-    /// The same for all particles of a warp, whose threads all call it. The masses of those with the same cells are added first.
+    /// Deposits the particles of a warp, whose threads all call it: the masses of those with the same cells are summed first.
     ///
     /// * `is_there`: false in a thread without a particle; `bits`: of a weight along an axis
     __device__ void deposit_together(bool is_there, uint32_t scale, int bits, unsigned long long *mass,
@@ -206,7 +206,7 @@ extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level
     Around<2>(locator, level, position, unit.bits).deposit(scale, mass, overflow);
 }
 
-/// Of particles in much smaller cells of their own: whole groups of them are in a few cells.
+/// Deposits particles of a level at least four levels finer (MUCH_FINER in cuda.rs), whose groups are in a few cells.
 extern "C" __global__ void deposit_finer_particles_f32(GroupLocator locator, int level, Columns particles, Drift drift,
                                                        WeightUnit unit, unsigned long long *mass,
                                                        unsigned long long *overflow) {

@@ -531,28 +531,29 @@ fn devices_agree<T: Real>(gpu: &Device) {
 fn a_gpu_adds_particles_in_few_cells_alike() {
     with_gpu(|gpu| {
         let mesh = mesh();
-        let (locator, tables) = (mesh.locator(), mesh.tables(0));
+        let locator = mesh.locator();
         let mut columns = with_classes(particles(3_001, &mut Noise::new(21)), 7);
         for column in &mut columns[..3] {
             // a group is a third of the box along x, half of it along y and z
             let centre = |n: usize| if n % 5 < 3 { 0x5555_5555 } else { 0x8000_0000u32 };
             column.iter_mut().enumerate().filter(|(n, _)| n % 9 != 0).for_each(|(n, x)| *x = centre(n) + (*x >> 7));
         }
-        for heaviest in [2, 7] {
+        let units = [2, 7].map(WeightUnit::for_heaviest);
+        for (level, unit) in [(0, units[0]), (0, units[1]), (1, units[1]), (0, units[0].lightest_alone())] {
+            let tables = mesh.tables(level);
             let [expected, found] = [&Device::cpu(2).unwrap(), gpu].map(|device| {
                 let particles = Particles::from_host(device, columns.clone()).unwrap();
                 let mut mass = Buffer::zeros(device, mesh.group_count() * GROUP_CELLS).unwrap();
                 let mut overflow = Overflow::none(device, u128::MAX).unwrap();
                 let parts = [
-                    Part { range: 0..2_000, level: 4, factors: [0.0; 3] },
-                    Part { range: 2_000..3_001, level: 5, factors: [1e6, -1e6, 3e6] },
+                    Part { range: 0..2_000, level: level + 4, factors: [0.0; 3] },
+                    Part { range: 2_000..3_001, level: level + 5, factors: [1e6, -1e6, 3e6] },
                 ];
-                let unit = WeightUnit::for_heaviest(heaviest);
-                deposit(device, &locator, (0, &tables), &particles, &parts, unit, (&mut mass, &mut overflow));
+                deposit(device, &locator, (level, &tables), &particles, &parts, unit, (&mut mass, &mut overflow));
                 (mass.to_host(), overflow.cell())
             });
-            assert_eq!(found.1.is_some(), expected.1.is_some(), "up to class {heaviest}");
-            assert!(found.0 == expected.0, "up to class {heaviest}");
+            assert_eq!(found.1.is_some(), expected.1.is_some(), "level {level}, {unit:?}");
+            assert!(found.0 == expected.0, "level {level}, {unit:?}");
         }
     });
 }

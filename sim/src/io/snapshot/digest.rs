@@ -7,6 +7,7 @@ use blake3::hazmat::{ChainingValue, HasherExt, Mode, left_subtree_len, merge_sub
 use hdf5::H5Type;
 use rayon::prelude::*;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -185,7 +186,12 @@ pub fn file_digest_reporting(path: &Path, report: &dyn Fn(u64)) -> Result<String
             bytes += block.len() as u64;
             report(bytes);
         }
-        Ok(hasher.finalize().to_hex().to_string())
+        match file.metadata()?.len() {
+            now if now == length => Ok(hasher.finalize().to_hex().to_string()),
+            now => Err(io::Error::other(format!(
+                "it grew from {length} to {now} bytes while its digest was found; try again"
+            ))),
+        }
     };
     digest().map_err(|source| SimError::Io { path: path.into(), source })
 }
