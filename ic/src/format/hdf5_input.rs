@@ -63,7 +63,7 @@ impl Hdf5Input {
         }
     }
 
-    /// Whether all datasets are contiguous, without filters and of numbers of this machine: HDF5 need not decode them.
+    /// True if HDF5 need not decode any dataset: all are contiguous and unfiltered, with numbers of this machine.
     pub(super) fn is_plain(&self) -> bool {
         self.file.as_group().is_ok_and(|root| self.is_plain_in(&root, DEEPEST))
     }

@@ -110,8 +110,8 @@ pub(crate) fn contents(format: LoadFormat, path: &Path) -> Result<Contents, IcEr
     format.reader().contents(path)
 }
 
-/// Whether HDF5 has to decode no values of an initial condition: all are contiguous and without filters, and the reader of this
-/// format reads them itself.
+/// True if HDF5 decodes no values of an initial condition: its datasets are contiguous and unfiltered, and the reader of this format
+/// reads them without HDF5.
 ///
 /// # Errors
 /// [`IcError::Io`], [`IcError::Hdf5`].

@@ -66,7 +66,7 @@ impl PlainValues {
     /// [`io::Error`], of [`io::ErrorKind::UnexpectedEof`] where the file ends before.
     ///
     /// # Panics
-    /// If there are not so many values.
+    /// If the range ends beyond the dataset.
     pub(super) fn read<T: Value>(&self, file: &File, range: Range<usize>) -> Option<io::Result<Vec<T>>> {
         assert!(range.end <= self.count, "values {range:?} of {}", self.count);
         let Some(offset) = self.offset.checked_add(range.start as u64 * self.stored.size()) else {

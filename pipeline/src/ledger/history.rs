@@ -113,7 +113,7 @@ impl History {
         self.stages.iter().map(|(fingerprint, stage)| (fingerprint.as_str(), stage))
     }
 
-    /// Whether a file with this digest was made here, or validated by a child process: then HDF5 opens it without harm.
+    /// True if a file with this digest was made here or validated by a child process. HDF5 then opens it safely.
     pub(crate) fn vouches_for(&self, digest: &str) -> bool {
         self.known.contains(digest)
     }

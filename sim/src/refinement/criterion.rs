@@ -236,14 +236,11 @@ impl Criterion {
         matches!(self, Self::ParticlesAbove { .. }) || self.joined().iter().any(Self::counts_particles)
     }
 
-    /// Whether it reads nothing of the state but the number of particles.
+    /// True if the number of particles is all that it reads of the state.
     pub(crate) fn only_counts_particles(&self) -> bool {
-        match self {
-            Self::All(several) | Self::Any(several) => several.iter().all(Self::only_counts_particles),
-            Self::Not(other) => other.only_counts_particles(),
-            Self::ParticlesAbove { .. } | Self::InsideBox { .. } | Self::InsideBall { .. } => true,
-            _ => false,
-        }
+        let alone = matches!(self, Self::ParticlesAbove { .. } | Self::InsideBox { .. } | Self::InsideBall { .. });
+        let joined = self.joined();
+        alone || !joined.is_empty() && joined.iter().all(Self::only_counts_particles)
     }
 
     /// Checks that each criterion can be met by gas, dark matter or both, whichever there are.

@@ -58,7 +58,7 @@ struct Shared {
     name: String,
     capability: [i32; 2],
     multiprocessors: u32,
-    /// Whether it has cooperative launches.
+    /// Support for cooperative launches.
     launches_together: bool,
     shared_bytes_per_block: usize,
     host: CpuDevice,
@@ -77,13 +77,20 @@ struct Function {
     shared_bytes: u32,
 }
 
-/// How the blocks of a kernel are launched.
+/// Number of a kernel's blocks, and how they are launched.
 #[derive(Clone, Copy)]
-enum Blocks {
+pub(crate) enum Blocks {
     /// In any order.
-    Apart,
-    /// All at once, so that they can wait for each other: a cooperative launch.
-    Together,
+    Apart(usize),
+    /// All at once, so that they can wait for each other (`all_blocks.cuh`): a cooperative launch of at most one block per
+    /// multiprocessor. The kernel must work with any number of blocks, and a block must fit on a multiprocessor.
+    Together(usize),
+}
+
+impl From<usize> for Blocks {
+    fn from(blocks: usize) -> Self {
+        Self::Apart(blocks)
+    }
 }
 
 // SAFETY: handles of a context may be used from any thread that makes the context current, which every method here does.
@@ -216,7 +223,7 @@ impl CudaDevice {
         self.shared.exact
     }
 
-    /// Whether it has cooperative launches ([`CudaDevice::launch_together`]).
+    /// True on a GPU with cooperative launches ([`Blocks::Together`]).
     pub(crate) fn launches_together(&self) -> bool {
         self.shared.launches_together
     }
@@ -337,7 +344,7 @@ impl CudaDevice {
         work(&self.shared.staging.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Launches `kernel` in the precision of `T` on `blocks` blocks; nothing for none. Write it as [`launch!`].
+    /// Launches `kernel` in the precision of `T` on `blocks`; nothing for none. Write it as [`launch!`].
     ///
     /// # Safety
     /// `arguments` point to the kernel's parameters, in order and of its types, and what these point to on the device is
@@ -345,43 +352,19 @@ impl CudaDevice {
     pub(crate) unsafe fn launch<T: Real>(
         &self,
         kernel: &str,
-        blocks: usize,
+        blocks: impl Into<Blocks>,
         threads: u32,
         shared_bytes: u32,
         arguments: &mut [*mut c_void],
     ) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.launch_as::<T>(Blocks::Apart, kernel, blocks, threads, shared_bytes, arguments) }
-    }
-
-    /// Launches a kernel whose blocks wait for each other (`all_blocks.cuh`): a cooperative launch of one block a multiprocessor at
-    /// most. The kernel must work with any number of blocks. Write it as [`launch!`] with `together`.
-    ///
-    /// # Safety
-    /// As of [`CudaDevice::launch`]; a multiprocessor has room for a block of so many threads.
-    pub(crate) unsafe fn launch_together<T: Real>(
-        &self,
-        kernel: &str,
-        blocks: usize,
-        threads: u32,
-        shared_bytes: u32,
-        arguments: &mut [*mut c_void],
-    ) {
-        let most = if self.shared.launches_together { self.shared.multiprocessors as usize } else { 1 };
-        let (blocks, how) = (blocks.min(most), if blocks.min(most) > 1 { Blocks::Together } else { Blocks::Apart });
-        // SAFETY: by the caller's promise.
-        unsafe { self.launch_as::<T>(how, kernel, blocks, threads, shared_bytes, arguments) }
-    }
-
-    unsafe fn launch_as<T: Real>(
-        &self,
-        how: Blocks,
-        kernel: &str,
-        blocks: usize,
-        threads: u32,
-        shared_bytes: u32,
-        arguments: &mut [*mut c_void],
-    ) {
+        let (blocks, are_together) = match blocks.into() {
+            Blocks::Apart(blocks) => (blocks, false),
+            Blocks::Together(blocks) => {
+                let most = if self.shared.launches_together { self.shared.multiprocessors as usize } else { 1 };
+                let blocks = blocks.min(most);
+                (blocks, blocks > 1)
+            }
+        };
         if blocks == 0 {
             return;
         }
@@ -392,8 +375,11 @@ impl CudaDevice {
         let arguments = arguments.as_mut_ptr();
         // SAFETY: by the caller's promise; the arguments are copied before the call returns.
         let result = unsafe {
-            match how {
-                Blocks::Apart => sys::cuLaunchKernel(
+            match are_together {
+                true => {
+                    sys::cuLaunchCooperativeKernel(function, grid, 1, 1, threads, 1, 1, shared_bytes, stream, arguments)
+                }
+                false => sys::cuLaunchKernel(
                     function,
                     grid,
                     1,
@@ -406,9 +392,6 @@ impl CudaDevice {
                     arguments,
                     std::ptr::null_mut(),
                 ),
-                Blocks::Together => {
-                    sys::cuLaunchCooperativeKernel(function, grid, 1, 1, threads, 1, 1, shared_bytes, stream, arguments)
-                }
             }
         };
         assert!(
@@ -468,7 +451,7 @@ fn most_shared_memory(device: cust::device::Device) -> usize {
     attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize
 }
 
-/// Whether a GPU has cooperative launches.
+/// True for a GPU with cooperative launches.
 fn launches_together(device: cust::device::Device) -> bool {
     attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0
 }
@@ -503,15 +486,6 @@ pub(crate) fn unwrap(what: &str, result: sys::cudaError_enum) {
 /// `launch!(device, T, "kernel", blocks, threads, shared bytes; argument, …)`: the arguments by value, in the kernel's
 /// order. Unsafe as [`CudaDevice::launch`].
 macro_rules! launch {
-    (together $device:expr, $real:ty, $kernel:expr, $blocks:expr, $threads:expr, $shared:expr; $($argument:expr),* $(,)?) => {
-        $device.launch_together::<$real>(
-            $kernel,
-            $blocks,
-            $threads,
-            $shared,
-            &mut [$((&$argument as *const _ as *mut std::ffi::c_void)),*],
-        )
-    };
     ($device:expr, $real:ty, $kernel:expr, $blocks:expr, $threads:expr, $shared:expr; $($argument:expr),* $(,)?) => {
         $device.launch::<$real>(
             $kernel,

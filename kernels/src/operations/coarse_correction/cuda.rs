@@ -4,7 +4,7 @@
 use super::{CoarseGrid, Factors};
 use crate::device::buffer::Buffer;
 use crate::device::cuda::array::Pointer;
-use crate::device::cuda::{CudaDevice, launch};
+use crate::device::cuda::{Blocks, CudaDevice, launch};
 use crate::layout::PATCH;
 use crate::level::cuda::Level;
 use crate::level::level_topology::LevelTopology;
@@ -134,7 +134,7 @@ const MOST_GROUPS_AT_ONCE: usize = 4096;
 /// The same without cooperative launches, on one block: not measured.
 const MOST_GROUPS_OF_A_BLOCK: usize = 64;
 
-/// Whether one launch solves the grids of 4³ cells and fewer of a level.
+/// True for levels whose grids of 4³ cells and fewer are solved in one launch.
 pub(super) fn are_for_one_launch(device: &CudaDevice, tables: &LevelTopology) -> bool {
     let most = if device.launches_together() { MOST_GROUPS_AT_ONCE } else { MOST_GROUPS_OF_A_BLOCK };
     is_for_one_block(tables) && tables.len() <= most
@@ -160,7 +160,7 @@ pub(super) fn solve_small_grids<T: Real>(
     // SAFETY: the parameters are the kernel's, which is made for blocks of so many threads; the arrays have every slot, checked
     // by the caller.
     unsafe {
-        launch!(together device, T, "solve_small_grids", blocks, SMALL_GRID_THREADS, 0;
+        launch!(device, T, "solve_small_grids", Blocks::Together(blocks), SMALL_GRID_THREADS, 0;
             Level::of(device, tables), grids, factors);
     }
     one.swap(CoarseGrid::<T>::ERROR, CoarseGrid::<T>::NEXT);

@@ -98,18 +98,15 @@ pub(super) fn deposit(
     for Part { range, level: own, factors } in parts {
         let columns = Columns::of(particles, range);
         let drift = Drift { factors: *factors };
+        let kernel = match *own {
+            own if own >= level + MUCH_FINER => "deposit_finer_particles",
+            own if own >= level => "deposit_particles",
+            _ => "deposit_coarser_particles",
+        };
         // SAFETY: as above.
         unsafe {
-            if *own >= level + MUCH_FINER {
-                launch!(device, f32, "deposit_finer_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
-            } else if *own >= level {
-                launch!(device, f32, "deposit_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
-            } else {
-                launch!(device, f32, "deposit_coarser_particles", columns.blocks(), THREADS, 0;
-                    locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
-            }
+            launch!(device, f32, kernel, columns.blocks(), THREADS, 0;
+                locator, level as i32, columns, drift, unit, mass.pointer(), overflow.pointer());
         }
     }
 }
