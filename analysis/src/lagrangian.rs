@@ -5,7 +5,7 @@
 
 use crate::error::AnalysisError;
 use crate::particle_grid::{position_of, separation};
-use comove_sim::kernels::point::particle::{CLASSES, class_of};
+use comove_sim::kernels::point::particle::{CLASSES, class_of, number_of};
 use comove_sim::{DarkMatterHeader, HostParticles, Snapshot};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl Lattice {
     fn place(&self, id: u64) -> Option<(usize, [usize; 3])> {
         let class = class_of(id);
         let [nx, ny, nz] = self.cells.map(|n| n >> class);
-        let number = (id & ((1 << 60) - 1)) as usize;
+        let number = number_of(id) as usize;
         let is_one = class <= self.heaviest && class < CLASSES && id >> 63 == 0 && number < nx * ny * nz;
         is_one.then(|| (class, [number % nx, number / nx % ny, number / (nx * ny)]))
     }

@@ -3,6 +3,7 @@
 use crate::error::IcError;
 use crate::gaussian_field::noise_file::NoiseFile;
 use crate::gaussian_field::{Flow, HigherOrders, LPT_ORDERS, LinearModes, WhiteNoise};
+use crate::identities::Identities;
 use crate::linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 use crate::linear_power::with_neutrinos::check_tables;
 use crate::linear_power::{LinearPower, PowerSource};
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 /// growth factor of the run's own background, so that the run grows it to the σ8 asked for.
 ///
 /// ```
-/// use comove_ic::{GaussianIc, PowerSource, silent};
+/// use comove_ic::{GaussianIc, Identities, PowerSource, silent};
 /// use comove_sim::Cosmology;
 /// use comove_sim::parallel::Communicator;
 ///
@@ -48,6 +49,7 @@ use serde::{Deserialize, Serialize};
 ///     dark_matter: false,
 ///     species_transfer: None,
 ///     zoom: None,
+///     follow: Identities::default(),
 ///     temperature_k: None,
 ///     mean_molecular_weight: 1.22,
 ///     gamma: 5.0 / 3.0,
@@ -100,6 +102,10 @@ pub struct GaussianIc {
     /// A region of finer particles, and of gas at their resolution; `cells` are then those of the coarsest lattice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zoom: Option<Zoom>,
+    /// Particles that refinement follows: those that begin in cells of the lattice of `cells` with these numbers, x fastest, which are
+    /// the identities of a run without zoom. By default all of the lightest.
+    #[serde(default, skip_serializing_if = "Identities::is_empty")]
+    pub follow: Identities,
     /// Gas temperature in K; by default that of [`gas_temperature_k`].
     pub temperature_k: Option<f64>,
     /// Mean molecular weight μ in hydrogen masses.
@@ -185,7 +191,20 @@ impl GaussianIc {
             }
             zoom.check(self.cells, self.box_mpc_h)?;
         }
-        Ok(())
+        let places = self.cells.iter().map(|&n| n as u64).product::<u64>();
+        match self.follow.last() {
+            Some(last) if !self.dark_matter => {
+                Err(refuse("follow", last.to_string(), "needs particles; set dark_matter: true, or remove follow"))
+            }
+            Some(last) if last >= places => {
+                let reason = format!(
+                    "no particle of a lattice of {:?} has this identity: give those of a run of as many cells without zoom",
+                    self.cells
+                );
+                Err(refuse("follow", last.to_string(), &reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
@@ -218,13 +237,23 @@ impl GaussianIc {
         });
         let ratios = collective_result(communicator, ratios.transpose())?;
         let modes_of = |cells| self.modes(communicator, cells, &power);
-        let mesh = match &self.zoom {
+        let mut mesh = match &self.zoom {
             Some(zoom) => self.nested(communicator, zoom, ratios.as_ref(), modes_of, progress)?,
             None => {
                 progress("drawing modes", 0.1);
                 self.uniform(communicator, ratios.as_ref(), modes_of(self.cells)?, progress)
             }
         };
+        if !self.follow.is_empty() {
+            let [nx, ny, _] = finest.map(|n| n as u64);
+            let levels = self.zoom.map_or(0, |zoom| zoom.levels);
+            let place = |number: u64| [number % nx, number / nx % ny, number / (nx * ny)].map(|i| i >> levels);
+            let [width, depth, _] = self.cells.map(|n| n as u64);
+            mesh.follow(communicator, self.box_mpc_h, |number| {
+                let [i, j, k] = place(number);
+                self.follow.holds((k * depth + j) * width + i)
+            });
+        }
         mesh.check(communicator)?;
         progress("initial condition", 1.0);
         Ok(mesh)
@@ -494,6 +523,7 @@ mod tests {
     use crate::gaussian_field::noise_file;
     use crate::silent;
     use comove_sim::Precision;
+    use comove_sim::kernels::point::particle::{class_of, is_followed, number_of, unmarked};
 
     fn ic() -> GaussianIc {
         GaussianIc {
@@ -512,6 +542,7 @@ mod tests {
             dark_matter: false,
             species_transfer: None,
             zoom: None,
+            follow: Identities::default(),
             temperature_k: None,
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,
@@ -699,8 +730,8 @@ mod tests {
         let mut whole = GaussianIc { zoom: None, ..ic.clone() }.generate(&alone, &silent).unwrap();
         let whole = whole.take_particles([25.0; 3], 1.0).unwrap();
         let Some(DarkMatter::Set(set)) = ic.generate(&alone, &silent).unwrap().dark_matter else { panic!("a set") };
-        let n = (0..set.len()).find(|&n| set.id[n] >> 60 == 1).unwrap();
-        let other = (set.id[n] & !(7 << 60)) as usize;
+        let n = (0..set.len()).find(|&n| class_of(set.id[n]) == 1).unwrap();
+        let other = number_of(set.id[n]) as usize;
         assert!((0..3).all(|axis| set.position[axis][n] == whole.position[axis][other]));
     }
 
@@ -711,9 +742,9 @@ mod tests {
 
     /// Displacement of a particle from its place on its lattice, in the box of 25 Mpc/h.
     fn displacement(set: &ParticleSet, n: usize, levels: usize) -> [f64; 3] {
-        let class = comove_sim::kernels::point::particle::class_of(set.id[n]);
+        let class = class_of(set.id[n]);
         let cells = 16 << (levels - class);
-        let (number, width) = ((set.id[n] & !(7 << 60)) as usize, 25.0 / cells as f64);
+        let (number, width) = (number_of(set.id[n]) as usize, 25.0 / cells as f64);
         let at = [number % cells, number / cells % cells, number / (cells * cells)];
         std::array::from_fn(|axis| {
             let start = at[axis] as f64 * width + 0.5 * (width - 25.0 / 16.0);
@@ -736,9 +767,9 @@ mod tests {
         assert!(counts[..=levels].iter().all(|count| *count > 100), "{counts:?}");
         assert_eq!(set.mass(&alone), 64 * 16 * 16 * 16);
         assert_eq!(set.total(&alone), zoomed(2).zoom.unwrap().particles([16; 3], 25.0));
-        let coarse = |n: &usize| set.id[*n] >> 60 == levels as u64;
+        let coarse = |n: &usize| class_of(set.id[*n]) == levels;
         for n in (0..set.len()).filter(coarse) {
-            let other = (set.id[n] & !(7 << 60)) as usize;
+            let other = number_of(set.id[n]) as usize;
             assert!((0..3).all(|axis| set.position[axis][n] == all.position[axis][other]));
             assert!((0..3).all(|axis| set.velocity[axis][n] == all.velocity[axis][other]));
         }
@@ -751,7 +782,7 @@ mod tests {
             [0, 1, 2].map(|axis| d(axis) - 25.0 * (d(axis) / 25.0).round())
         };
         let (mut sum, mut coarse_sum, mut count) = ([0.0; 3], [0.0; 3], 0.0);
-        for n in (0..set.len()).filter(|&n| set.id[n] >> 60 == 0) {
+        for n in (0..set.len()).filter(|&n| class_of(set.id[n]) == 0) {
             let number = set.id[n] as usize;
             let parent = [number % 64, number / 64 % 64, number / 4096].map(|i| i / 4);
             let (fine, coarse) = (displacement(&set, n, levels), coarse((parent[2] * 16 + parent[1]) * 16 + parent[0]));
@@ -787,6 +818,36 @@ mod tests {
             let bits = |set: &ParticleSet| set.velocity[axis].iter().map(|v| v.to_bits().into()).collect::<Vec<u64>>();
             assert_eq!(together(&bits), bits(&alone));
         }
+    }
+
+    /// Of a lattice and of a zoom, the particles in the places of the given ones; the same on ranks, and positions of before.
+    #[test]
+    fn refinement_follows_particles_in_the_places_of_identities() {
+        let [first, second] = [[14, 3, 7], [15, 3, 8]].map(|[i, j, k]: [u64; 3]| (k * 16 + j) * 16 + i);
+        let alone = Communicator::alone();
+        for (levels, ic) in [(0, GaussianIc { zoom: None, ..zoomed(1) }), (1, zoomed(1))] {
+            let of = |ic: &GaussianIc, communicator: &Communicator| {
+                ic.generate(communicator, &silent).unwrap().take_particles([25.0; 3], 1.0).unwrap()
+            };
+            let marking = GaussianIc { follow: [second, first].into_iter().collect(), ..ic.clone() };
+            let (all, marked) = (of(&ic, &alone), of(&marking, &alone));
+            assert_eq!((&all.position, &all.velocity), (&marked.position, &marked.velocity));
+            assert!(all.id.iter().zip(&marked.id).all(|(&id, &marked)| id == unmarked(marked)));
+            let cells = 16 << levels;
+            let place = |id: u64| [id % cells, id / cells % cells, id / (cells * cells)].map(|i| i >> levels);
+            let is_one = |id: u64| class_of(id) == 0 && [[14, 3, 7], [15, 3, 8]].contains(&place(number_of(id)));
+            assert!(marked.id.iter().all(|&id| is_followed(id) == is_one(id)));
+            assert_eq!(marked.id.iter().filter(|&&id| is_followed(id)).count(), 2 << (3 * levels));
+            let parts = comove_sim::parallel::on_ranks(3, |communicator| of(&marking, &communicator).id);
+            assert_eq!(parts.concat(), marked.id);
+        }
+        let follow = |last: u64| GaussianIc { follow: [first, last].into_iter().collect(), ..zoomed(1) };
+        let said = follow(4096).check().unwrap_err().to_string();
+        assert!(said.starts_with("follow = 4096: no particle of a lattice of [16, 16, 16]"), "{said}");
+        // in a place without fine particles
+        let elsewhere = GaussianIc { follow: [8 * 257].into_iter().collect(), ..zoomed(1) };
+        let said = elsewhere.generate(&alone, &silent).unwrap_err().to_string();
+        assert!(said.contains("followed particles = none of"), "{said}");
     }
 
     #[test]

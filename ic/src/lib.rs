@@ -10,7 +10,7 @@
 //! | [`temperature`] | gas temperature after decoupling, internal energy |
 //! | [`uniform_mesh`], [`particle_set`] | density, momentum and internal energy on a uniform mesh; dark matter on a displaced lattice or at given positions |
 //! | [`particle_rows`] | particles, and cells in their place, as rows of files that are written |
-//! | [`zoom`] | nested lattices of particles around a region |
+//! | [`zoom`], [`Identities`] | nested lattices of particles around a region; which particles refinement follows |
 //! | [`format`](mod@format) | file formats: GAMER's `UM_IC`, our own HDF5, Gadget, SWIFT, GRAFIC, monofonIC, MUSIC, Enzo; the table of all |
 //! | [`problems`] | problems given by a formula, with their solutions |
 //! | [`function_state()`] | from a formula to the octree, level by level |
@@ -28,6 +28,7 @@ pub mod format;
 pub mod function_state;
 pub mod gaussian_field;
 pub mod gaussian_ic;
+mod identities;
 pub mod linear_power;
 pub mod load_ic;
 mod ode;
@@ -49,6 +50,7 @@ pub use format::{Contents, LengthUnit, LoadFormat, LoadIc};
 pub use function_state::function_state;
 pub use gaussian_field::noise_file::{NoiseFile, NoiseSign};
 pub use gaussian_ic::GaussianIc;
+pub use identities::Identities;
 pub use linear_power::species_transfer::{Species, SpeciesRatios, SpeciesTransfer};
 pub use linear_power::with_neutrinos::check_tables;
 pub use linear_power::{LinearPower, PowerSource};

@@ -32,12 +32,22 @@ impl LoadIc {
         self.check()?;
         progress("reading", 0.0);
         let part = Part::even(self.cells, communicator.rank(), communicator.size());
-        let (mesh, format) = self.read(communicator, &part)?;
+        let (mut mesh, format) = self.read(communicator, &part)?;
         progress("checking", 0.8);
         let examination = self.examine(communicator, &mesh, format, true)?;
         let wrong = examination.sentences(Verdict::Wrong);
         if !(wrong.is_empty() || self.trust.is_some()) {
             return Err(self.content(format!("{}; if the file is right, set trust: \"reason\"", wrong.join("; "))));
+        }
+        if !self.follow.is_empty() {
+            let (found, given) =
+                (mesh.follow(communicator, self.box_mpc_h, |number| self.follow.holds(number)), self.follow.len());
+            if found < given {
+                let reason = format!(
+                    "{found} particles of the lightest mass have the {given} identities of follow: give those of this file"
+                );
+                return Err(self.content(reason));
+            }
         }
         progress("initial condition", 1.0);
         Ok((mesh, examination))

@@ -3,10 +3,9 @@
 //! Rows are computed piece by piece while they are written. Values are in code units.
 
 use crate::gaussian_field::at_centres;
-use crate::particle_set::number_of;
 use crate::uniform_mesh::{Lattice, UniformMesh};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of_class};
+use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of_class, number_of};
 use comove_sim::parallel::Communicator;
 use std::ops::Range;
 

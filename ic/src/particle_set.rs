@@ -5,7 +5,9 @@ use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::slab::part;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{CLASSES, class_of, mass_of, mass_of_class};
+use comove_sim::kernels::point::particle::{
+    CLASSES, class_of, is_followed, mass_of, mass_of_class, not_followed, number_of, unmarked,
+};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -19,7 +21,8 @@ pub struct ParticleSet {
     pub position: [Vec<u32>; 3],
     /// Velocities ṽ = a v_pec/(100 km/s) along x, y, z.
     pub velocity: [Vec<f32>; 3],
-    /// Identities, each of one particle, with the mass class in bits 60 to 62.
+    /// Identities, each of one particle, with the mass class in bits 60 to 62 and the mark of those that refinement does not follow
+    /// in bit 59.
     pub id: Vec<u64>,
 }
 
@@ -109,13 +112,34 @@ impl ParticleSet {
         counts.iter().enumerate().map(|(class, count)| count * u64::from(mass_of_class(class))).sum()
     }
 
-    /// The number of particles in words, with that of each further mass: collective.
+    /// Number of all ranks' particles that refinement follows: collective.
+    fn followed(&self, communicator: &Communicator) -> u64 {
+        let mut count = [self.id.iter().filter(|&&id| is_followed(id)).count() as u64];
+        communicator.sum(&mut count);
+        count[0]
+    }
+
+    /// Has refinement follow, of the particles of class 0, those alone whose numbers a function picks; returns how many: collective.
+    pub(crate) fn follow(&mut self, communicator: &Communicator, picks: impl Fn(u64) -> bool + Sync) -> u64 {
+        self.id.par_iter_mut().filter(|id| class_of(**id) == 0).for_each(|id| {
+            let number = number_of(*id);
+            *id = if picks(number) { number } else { not_followed(number) };
+        });
+        self.followed(communicator)
+    }
+
+    /// The number of particles in words, with that of each further mass, and of those that refinement does not follow: collective.
     pub fn described(&self, communicator: &Communicator) -> String {
         let counts = self.counts(communicator);
         let heavier = counts.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         let heavier =
             heavier.map(|(class, count)| format!(", {count} of them {} times as heavy", mass_of_class(class)));
-        format!("{}{}", counts.iter().sum::<u64>(), heavier.collect::<String>())
+        let heavier = heavier.collect::<String>();
+        let marked = match counts[0] - self.followed(communicator) {
+            0 => String::new(),
+            marked => format!(", {marked} of the lightest without refinement"),
+        };
+        format!("{}{heavier}{marked}", counts.iter().sum::<u64>())
     }
 
     /// The mean by mass over all ranks' particles of what a function gives for a row, with bits that do not depend on the number
@@ -148,7 +172,16 @@ impl ParticleSet {
             return refuse(
                 "particle identity",
                 id.to_string(),
-                "must be below 2⁶³, where bits 60 to 62 are the mass class; number particles anew",
+                "must be below 2⁶³, where bits 60 to 62 are the mass class and bit 59 a mark; number particles anew",
+            );
+        }
+        let lightest = self.counts(communicator)[0];
+        if lightest > 0 && self.followed(communicator) == 0 {
+            let value = format!("none of {lightest}");
+            return refuse(
+                "followed particles",
+                value,
+                "refinement needs some to follow: clear bit 59 of their identities",
             );
         }
         if let Some(id) = self.repeated_id(communicator) {
@@ -173,7 +206,11 @@ impl ParticleSet {
     fn repeated_id(&self, communicator: &Communicator) -> Option<u64> {
         let ranks = communicator.size();
         let mut to = vec![Vec::new(); ranks];
-        self.id.iter().for_each(|id| to[(id % ranks as u64) as usize].extend_from_slice(&id.to_ne_bytes()));
+        // a mark makes no difference
+        self.id
+            .iter()
+            .map(|&id| unmarked(id))
+            .for_each(|id| to[(id % ranks as u64) as usize].extend_from_slice(&id.to_ne_bytes()));
         let come = communicator.exchange(to);
         let mut ids: Vec<u64> = come.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes)).collect();
         drop(come);
@@ -181,11 +218,6 @@ impl ParticleSet {
         let own = ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         communicator.gather_all_of(&own).into_iter().flatten().min()
     }
-}
-
-/// An identity without its mass class.
-pub(crate) fn number_of(id: u64) -> u64 {
-    id & !(7 << 60)
 }
 
 #[cfg(test)]

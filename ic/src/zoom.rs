@@ -165,7 +165,7 @@ impl Nest {
     /// Identity of a particle: its class, and its place on the lattice, x fastest.
     pub(crate) fn id(&self, [i, j, k]: [usize; 3]) -> u64 {
         let [nx, ny, _] = self.cells;
-        id_of_class(self.class, ((k * ny + j) * nx + i) as u64).expect("a lattice of fewer than 2⁶⁰ cells")
+        id_of_class(self.class, ((k * ny + j) * nx + i) as u64).expect("a lattice of fewer than 2⁵⁹ cells")
     }
 }
 

@@ -4,6 +4,7 @@ COMOVE_PROGRAM is the program, as scripts/test sets it; MPIEXEC starts it on two
 """
 
 import csv
+import json
 import os
 import shutil
 import struct
@@ -331,8 +332,8 @@ MISTAKES = {
     "masses far apart": (edited(eight_classes_apart, Gadget(masses=True)), {}, ["8^8 apart", "at most 8⁷"]),
     "mass of a level": (zoomed(table_of(5, 1.5)), {}, ['"MassTable"[5] is', "96.000000 times", "8ᶜ times the lightest"]),
     "level missing": (zoomed(table_of(5, 1 / 8)), {}, ["mean mass of particles of PartType[1, 2, 5]", "times"]),
-    "large identity": (values("ParticleIDs", 4, 1 << 60), {},
-                       ['"PartType1/ParticleIDs" has 1152921504606846976 for particle 4', "below 2⁶⁰"]),
+    "large identity": (values("ParticleIDs", 4, 1 << 59), {},
+                       ['"PartType1/ParticleIDs" has 576460752303423488 for particle 4', "below 2⁵⁹"]),
     "position is NaN": (values("Coordinates", (99, 1), np.nan), {}, ['"PartType1/Coordinates" has particle 99', "y = NaN Mpc/h"]),
     "position outside": (values("Coordinates", (3, 2), 22.6), {}, ["particle 3 (from 0) at z = 22.6 Mpc/h", "expected 0 to 20"]),
     "positions of another unit": (positions_in_mpc, {}, ["positions", "of the box along x", "one unit"]),
@@ -369,8 +370,8 @@ MISTAKES = {
     "records: position is NaN": (records(1, put(HEAD + 4 + 12 * 99 + 4, "<f", np.nan)), {},
                                  ['block "POS " of type 1 has particle 99', "y = NaN Mpc/h"]),
     "records: velocity": (records(1, put(HEAD + POS + 4 + 12 * 5, "<f", np.inf)), {}, ['block "VEL " of type 1 has inf for particle 5']),
-    "records: identity": (records(1, put(HEAD + 2 * POS + 4 + 8 * 4, "<Q", 1 << 60)), {},
-                          ['block "ID  " of type 1 has 1152921504606846976 for particle 4', "below 2⁶⁰"]),
+    "records: identity": (records(1, put(HEAD + 2 * POS + 4 + 8 * 4, "<Q", 1 << 59)), {},
+                          ['block "ID  " of type 1 has 576460752303423488 for particle 4', "below 2⁵⁹"]),
     "records: second file missing": (records(1, header={"NumFilesPerSnapshot": 2, "NumPart_Total": np.array([0, 8192, 0, 0, 0, 0])}), {},
                                      ['"NumFilesPerSnapshot" of the header is 2', "name.0"]),
     "records: garbage": (lambda path: path.write_bytes(struct.pack("<I", 256) + bytes(range(1, 256)) * 4) and path, {},
@@ -385,6 +386,26 @@ def assert_refused(said, parts):
     assert said.returncode in (3, 4, 6), text
     assert any(all(part in line for part in parts) for line in text.splitlines()), text
     assert "bug" not in text and "panicked" not in text, text
+
+
+def test_refinement_follows_given_particles(tmp_path):
+    known = files.off_lattice(N, left_out=13)
+    file = write_gadget(tmp_path / "ics.hdf5", known, Gadget())
+    near = known.identity[moved(known.position - files.BOX / 2).max(axis=1) < files.BOX / 8]
+    done(tmp_path / "run", file, f", follow: {near.tolist()}", refine="region_of_particles(1)", root=48)
+    with h5py.File(one(tmp_path / "run", "ic_load-*/initial_condition.h5")) as read:
+        marked = read["id"][:] >> np.uint64(59) & np.uint64(1) == 1
+        assert np.array_equal(np.sort(read["id"][:][~marked]), np.sort(near)) and marked.sum() == known.count - len(near)
+    # a quarter of the box along each axis, and buffers
+    with h5py.File(one(tmp_path / "run", "evolve-*/output_z20.h5")) as written:
+        header = json.loads(written["Comove/header"][:].tobytes())
+        assert header["snapshot"]["dark_matter"]["not_followed"] == marked.sum()
+        patches = len(written["Tree/Corner"])
+    done(tmp_path / "all", file, refine="region_of_particles(1)", root=48)
+    with h5py.File(one(tmp_path / "all", "evolve-*/output_z20.h5")) as written:
+        assert patches < 0.8 * len(written["Tree/Corner"])
+    said = run(tmp_path / "bad", file, f", follow: {[*near.tolist(), 77_777_777]}")
+    assert_refused(said, ["ics.hdf5", f"{len(near)} particles of the lightest mass have the {len(near) + 1} identities"])
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -14,7 +14,7 @@ SINGLE = 3e-6
 def read_back(folder):
     """Datasets of the initial condition; particles in the order of their identities."""
     with h5py.File(one(folder, "ic_load-*/initial_condition.h5")) as read:
-        order = np.argsort(read["id"][:] & np.uint64((1 << 60) - 1)) if "id" in read else None
+        order = np.argsort(read["id"][:] & np.uint64((1 << 59) - 1)) if "id" in read else None
         values = {name: read[name][:] for name in read}
         values |= {f"{name}_first": read[name].attrs["first_cell"] for name in read if "first_cell" in read[name].attrs}
     particles = {"id", "position_x", "position_y", "position_z", "velocity_x", "velocity_y", "velocity_z"}
@@ -60,6 +60,31 @@ def test_nested_meshes_come_back(tmp_path, positions):
     with h5py.File(one(tmp_path / "run", "evolve-*/output_z20.h5")) as written:
         expected = np.sort(8.0**level) * universe.BOX**3 / N**3 / 64
         assert np.allclose(np.sort(written["Particle/ParMass"][:]), expected, rtol=1e-6, atol=0)
+
+
+def refinement_map(folder, values):
+    """Writes the map of the finest of the nested meshes."""
+    shape, first = files.nested(N)[-1]
+    files.write(folder / "level_006" / "ic_refmap", np.broadcast_to(values, shape[::-1]), first, universe.BOX / N / 4)
+
+
+def test_refinement_follows_the_map(tmp_path):
+    levels = files.write_zoom(tmp_path / "ics", N)[2]
+    values = np.zeros(files.nested(N)[-1][0][::-1])
+    values[:, 4:9, 2:] = 1
+    # as in a map of averages
+    values[:, 9, 2:] = 0.5
+    refinement_map(tmp_path / "ics", values)
+    done(tmp_path / "run", tmp_path / "ics")
+    read = read_back(tmp_path / "run")
+    assert np.array_equal(read["id"] >> np.uint64(60), levels.astype("u8"))
+    is_marked = read["id"] >> np.uint64(59) & np.uint64(1) == 1
+    assert not is_marked[levels > 0].any()
+    assert np.array_equal(is_marked[levels == 0], values.ravel() < 1)
+    if MPIEXEC:
+        done(tmp_path / "two", tmp_path / "ics", launcher=[MPIEXEC, "-n", "2"])
+        assert np.array_equal(read_back(tmp_path / "two")["id"], read["id"])
+        assert np.array_equal(spectrum(tmp_path / "two"), spectrum(tmp_path / "run"))
 
 
 def test_gas_on_nested_meshes_comes_back(tmp_path):
@@ -126,6 +151,14 @@ def nested_without_contrast(folder):
     (folder / "level_005" / "ic_deltab").unlink()
 
 
+def nested_with_map(values):
+    def write(folder):
+        files.write_zoom(folder, N)
+        refinement_map(folder, values)
+
+    return write
+
+
 def nested_askew(first):
     def write(folder):
         folder.mkdir()
@@ -150,6 +183,8 @@ MISTAKES = {
     "no record": (edited(lambda folder: (folder / "ic_velcx").write_bytes(bytes(200))), {}, ["first record has 0 bytes"]),
     "component missing": (edited(lambda folder: (folder / "ic_velcz").unlink()), {}, ["ic_velcz"]),
     "nested gas without contrast": (nested_without_contrast, {"options": ", cells: 16"}, ["level_005", "ic_deltab"]),
+    "empty map": (nested_with_map(0.99), {}, ["followed particles = none of 2048"]),
+    "map not finite": (nested_with_map(np.nan), {}, ["level_006", "ic_refmap", "cell [0, 0, 0] (from 0) is NaN"]),
     "half a cell": (nested_askew(9), {}, ["begin at", "4.5000 cells of the next coarser mesh"]),
     "empty folder": (lambda folder: folder.mkdir(), {}, ["ic_velcx", "level_NNN"]),
 }

@@ -143,6 +143,7 @@ impl Request<'_> {
             mean_molecular_weight: self.statements.mean_molecular_weight.unwrap_or(1.22),
             gamma: self.gamma,
             baryons_only: false,
+            follow: crate::Identities::default(),
             trust: None,
         }
     }

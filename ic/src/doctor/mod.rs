@@ -7,6 +7,7 @@
 //! | `modes` | statistics over modes below half of the Nyquist wave number |
 //! | `species` | the verdicts on a species |
 //! | `causes` | factors that explain a ratio |
+//! | `nested` | gas of nested meshes beside that of the mesh around them |
 //! | `bare_file` | a file without a recipe |
 //!
 //! The velocity of a species is compared with the growing mode of its own density contrast, mode by mode, so that chance has
@@ -17,6 +18,7 @@ mod causes;
 pub(crate) mod content;
 mod fields;
 mod modes;
+mod nested;
 mod species;
 
 use crate::format::LoadFormat;
@@ -216,6 +218,7 @@ fn shown_shift(shift: [f64; 3]) -> String {
 /// * `pictures`: whether those are made
 pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subject<'_>, pictures: bool) -> Examination {
     let mut examination = Examination::default();
+    let rate = subject.cosmology.hubble_flow(subject.a) * subject.cosmology.growth(subject.a).1;
     let set = match &mesh.dark_matter {
         Some(DarkMatter::Set(set)) => Some(set),
         _ => None,
@@ -233,6 +236,7 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
             mesh.momentum[axis][i] / mesh.density[i]
         });
         temperature(&mut examination, communicator, mesh, subject, share);
+        nested::nested_gas(&mut examination, communicator, mesh, subject, (share, rate));
     }
     if let Some(lattice) = mesh.lattice() {
         let velocity = |i: usize, axis: usize| lattice.velocity[axis][i];
@@ -265,7 +269,6 @@ pub fn examine(communicator: &Communicator, mesh: &UniformMesh, subject: &Subjec
     if has_set && across.is_none() && !has_gas {
         return examination;
     }
-    let rate = subject.cosmology.hubble_flow(subject.a) * subject.cosmology.growth(subject.a).1;
     let growth = subject.cosmology.growth_factor(subject.a);
     let linear = |k: f64| subject.power.at(k) * growth * growth;
     let linear_rms = grid.linear_rms(&linear);

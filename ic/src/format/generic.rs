@@ -182,7 +182,8 @@ impl Fields {
                     });
                     Ok::<_, IcError>([nx?, ny?, nz?])
                 };
-                Ok::<_, IcError>(Plane { displacement: field("DM_d", ic.box_mpc_h)?, velocity: field("DM_v", code)? })
+                let (displacement, velocity) = (field("DM_d", ic.box_mpc_h)?, field("DM_v", code)?);
+                Ok::<_, IcError>(Plane { displacement, velocity, followed: None })
             };
             let rows = part.rows(self.meshes.particles() as u64);
             mesh.dark_matter = Some(DarkMatter::Set(self.meshes.read(rows, ic.box_mpc_h, read)?));
@@ -364,6 +365,7 @@ mod tests {
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,
             baryons_only: false,
+            follow: crate::Identities::default(),
             trust: None,
         }
     }

@@ -7,7 +7,7 @@ use crate::span::Span;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{NestedGas, UniformMesh};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{CLASSES, id_of_class};
+use comove_sim::kernels::point::particle::{CLASSES, id_of_class, not_followed};
 use std::ops::Range;
 
 /// Displacements that a file may have, in box lengths.
@@ -48,6 +48,8 @@ pub(super) struct Plane {
     pub displacement: [Vec<f64>; 3],
     /// Velocities ṽ along x, y, z.
     pub velocity: [Vec<f64>; 3],
+    /// Which of them refinement follows; without it all.
+    pub followed: Option<Vec<bool>>,
 }
 
 /// Refuses more meshes than there are mass classes.
@@ -190,7 +192,7 @@ impl Meshes {
                 if rows.end.min(end) <= rows.start.max(first) {
                     continue;
                 }
-                let Plane { displacement, velocity } = read(n, k)?;
+                let Plane { displacement, velocity, followed } = read(n, k)?;
                 for (m, row) in (0..all).filter(is_free).zip(first..).filter(|(_, row)| rows.contains(row)) {
                     let mut cell = [0; 3];
                     (cell[fast], cell[middle], cell[slow]) = (m % width, m / width, k);
@@ -201,7 +203,12 @@ impl Meshes {
                         set.position[axis].push(fraction.expect("in the box"));
                         set.velocity[axis].push(velocity[axis][m] as f32);
                     }
-                    set.id.push(id_of_class(class, row as u64).expect("a number of a row and at most 8 meshes"));
+                    let id = id_of_class(class, row as u64).expect("a number of a row and at most 8 meshes");
+                    set.id.push(if followed.as_ref().is_none_or(|followed| followed[m]) {
+                        id
+                    } else {
+                        not_followed(id)
+                    });
                 }
             }
         }
@@ -287,7 +294,8 @@ mod tests {
         let plane = |_: usize, k: usize| {
             let numbers = (0..16).map(|m| (16 * k + m) as f64).collect::<Vec<f64>>();
             let displacement = [1.0, 0.0, 0.0].map(|moved| vec![moved; 16]);
-            Ok::<_, ()>(Plane { displacement, velocity: [numbers.clone(), numbers.clone(), numbers] })
+            let followed = (k == 1).then(|| (0..16).map(|m| m != 7).collect());
+            Ok::<_, ()>(Plane { displacement, velocity: [numbers.clone(), numbers.clone(), numbers], followed })
         };
         meshes.read(rows, 2.0, plane).unwrap()
     }
@@ -302,6 +310,9 @@ mod tests {
         assert_eq!((at(0), at(3), at(4)), ([2.0, 1.0, 1.0], [0.0, 1.0, 1.0], [2.0, 3.0, 1.0]));
         assert_eq!((at(56), at(119)), ([3.5, 2.5, 2.5], [6.5, 5.5, 5.5]));
         assert_eq!((all.id[0], all.id[55], all.id[56]), (1 << 60, 55 | 1 << 60, 56));
+        // of plane 1, cell 7 of each mesh has the mark: rows 16 to 27 and 72 to 87
+        let marked: Vec<usize> = (0..120).filter(|&n| all.id[n] >> 59 & 1 == 1).collect();
+        assert_eq!(marked, [21, 79]);
         // cells 5 and 6 of plane 1 are covered
         assert_eq!((all.velocity[0][20], all.velocity[0][21]), (20.0, 23.0));
         for split in [0, 17, 56, 90] {

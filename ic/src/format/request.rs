@@ -1,5 +1,6 @@
 //! Options of a recipe that loads an initial condition.
 
+use crate::identities::Identities;
 use comove_sim::{Cosmology, Precision};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub struct LoadIc {
     /// Whether gas alone may have all of omega_m, more than omega_b, without a remark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baryons_only: bool,
+    /// Identities of the particles that refinement follows, of the lightest mass; by default all that the file does not mark.
+    #[serde(default, skip_serializing_if = "Identities::is_empty")]
+    pub follow: Identities,
     /// The reason why the file is accepted though findings of its examination are wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<String>,

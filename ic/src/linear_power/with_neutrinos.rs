@@ -145,6 +145,7 @@ mod tests {
             dark_matter: true,
             species_transfer: Some(at_start()),
             zoom: None,
+            follow: crate::Identities::default(),
             temperature_k: None,
             mean_molecular_weight: 1.22,
             gamma: 5.0 / 3.0,

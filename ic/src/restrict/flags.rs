@@ -2,9 +2,9 @@
 //!
 //! A complete level of the mesh is the root of an octree of its own, and is flagged by the operation that a run uses.
 
+use super::followed::Followed;
 use super::gas_of;
 use super::layers::Layers;
-use super::lightest::Lightest;
 use crate::error::IcError;
 use crate::uniform_mesh::UniformMesh;
 use comove_sim::kernels::layout::{DENSITY, GROUP, GROUP_CELLS, GROUP_VALUES};
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// buffer along each axis (paper, section 2.1). Collective; the same on all ranks.
 ///
 /// `mesh` is the complete level `level`, or of ranks that share it the own layers; the buffer reaches across the box's
-/// faces along the axes where it is periodic. `lightest`: particles of class 0 where criteria count them.
+/// faces along the axes where it is periodic. `followed`: followed particles where criteria count them.
 ///
 /// # Errors
 /// [`IcError::Sim`] if the level does not fit into memory.
@@ -31,11 +31,11 @@ pub(super) fn wanted_groups(
     mesh: &UniformMesh,
     level: u8,
     periodic: [bool; 3],
-    lightest: Option<&Lightest>,
+    followed: Option<&Followed>,
     context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let around = layers.around(communicator, mesh, level, periodic[2]);
-    let own = flagged(mesh, &around, level, periodic, lightest, context);
+    let own = flagged(mesh, &around, level, periodic, followed, context);
     let own: Vec<u64> = collective_result(communicator, own)?.iter().map(Key::morton).collect();
     let all = communicator.gather_all(bytemuck::cast_slice(&own));
     let places = all.iter().flat_map(|places| bytemuck::pod_collect_to_vec::<u8, u64>(places));
@@ -50,7 +50,7 @@ fn flagged(
     around: &[UniformMesh],
     level: u8,
     periodic: [bool; 3],
-    lightest: Option<&Lightest>,
+    followed: Option<&Followed>,
     context: &RefinementContext<'_, f64>,
 ) -> Result<Vec<Key>, IcError> {
     let groups = mesh.cells.map(|n| (n / GROUP) as u32);
@@ -68,7 +68,7 @@ fn flagged(
         keys.extend(beside);
     }
     let all: Vec<Key> = own.iter().chain(&keys).copied().collect();
-    let weights = lightest.map(|lightest| lightest.deposit(&all, groups));
+    let weights = followed.map(|followed| followed.deposit(&all, groups));
     let tree = Octree::share(groups, periodic, vec![own]);
     let own = tree.level(0);
     let slots: Vec<u32> = (0..own.len() as u32).collect();

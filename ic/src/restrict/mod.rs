@@ -9,8 +9,8 @@
 
 mod audit;
 mod flags;
+mod followed;
 mod layers;
-mod lightest;
 
 pub use audit::{Audit, LevelAudit, Totals};
 
@@ -24,8 +24,8 @@ use comove_sim::mesh::nest;
 use comove_sim::parallel::Communicator;
 use comove_sim::refinement::RefinementContext;
 use comove_sim::{Cosmology, HostParticles, HostState, Key, Octree, RunParameters};
+use followed::Followed;
 use layers::Layers;
-use lightest::Lightest;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -316,11 +316,11 @@ fn kept_groups(
     context: &RefinementContext<'_, f64>,
 ) -> Result<impl Iterator<Item = Key> + use<>, IcError> {
     let periodic = context.parameters.boundary.periodic();
-    let lightest = Lightest::gather(communicator, layers, particles, context);
+    let followed = Followed::gather(communicator, layers, particles, context);
     let mut wanted = vec![Vec::new()];
     for (level, mesh) in gas.levels[..gas.levels.len() - 1].iter().enumerate() {
         let ranks = (communicator, layers);
-        wanted.push(flags::wanted_groups(ranks, mesh, level as u8, periodic, lightest.as_ref(), context)?);
+        wanted.push(flags::wanted_groups(ranks, mesh, level as u8, periodic, followed.as_ref(), context)?);
     }
     for (nest, level) in gas.nests.iter().zip(gas.levels.len()..) {
         if level <= usize::from(context.parameters.max_level) {

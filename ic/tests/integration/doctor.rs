@@ -40,6 +40,7 @@ fn universe(z: f64, h: f64, gas: bool, dark_matter: bool) -> GaussianIc {
         dark_matter,
         species_transfer: None,
         zoom: None,
+        follow: comove_ic::Identities::default(),
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

@@ -35,6 +35,7 @@ fn gaussian() -> GaussianIc {
         dark_matter: false,
         species_transfer: None,
         zoom: None,
+        follow: comove_ic::Identities::default(),
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

@@ -4,15 +4,19 @@
 
 constexpr int WEIGHT_BITS = 14;
 constexpr int CLASSES = 8;
+constexpr int KINDS = 2 * CLASSES;
 
 /// The mass class of a particle, from the upper half of its identity.
 INLINE int class_of(uint32_t upper_half) { return int(upper_half >> 28) & (CLASSES - 1); }
 
+/// Class and mark of a particle, likewise.
+INLINE int kind_of(uint32_t upper_half) { return int(upper_half >> 27) & (KINDS - 1); }
+
 struct WeightUnit {
     uint32_t bits;
-    uint32_t of_class[CLASSES];
+    uint32_t of_kind[KINDS];
 };
-static_assert(sizeof(WeightUnit) == 36, "as particle.rs has it");
+static_assert(sizeof(WeightUnit) == 68, "as particle.rs has it");
 
 struct Cloud {
     uint32_t cell;

@@ -2,7 +2,8 @@
 //!
 //! Positions are fractions of the box in units of 2⁻³², so they are periodic by overflow and equally fine everywhere. Bits 60
 //! to 62 of an identity are the particle's mass class: class c has 8ᶜ times the mass of class 0. A zoom simulation with coarser
-//! lattices of particles around its region thus needs no column of masses. Identities stay positive as signed numbers.
+//! lattices of particles around its region thus needs no column of masses. Bit 59 is set for a particle that refinement does not
+//! follow though it may be of class 0: criteria do not count it. Identities stay positive as signed numbers.
 
 /// Bits of a weight along one axis, where no particle is heavier than class 2.
 pub const WEIGHT_BITS: u32 = 14;
@@ -15,6 +16,12 @@ pub const CLASSES: usize = 8;
 
 /// Position of the class in an identity.
 const CLASS_SHIFT: u32 = 60;
+
+/// Bit of an identity whose particle refinement does not follow.
+const NOT_FOLLOWED_SHIFT: u32 = 59;
+
+/// Kinds of particles: a class, and whether refinement follows it.
+const KINDS: usize = 2 * CLASSES;
 
 /// Bits of a weight along one axis and three times the heaviest class together: a cell of 64 bits holds the mass of at least
 /// 2¹⁶ particles of the heaviest class.
@@ -29,9 +36,37 @@ pub const fn class_of(id: u64) -> usize {
     (id >> CLASS_SHIFT) as usize & (CLASSES - 1)
 }
 
-/// The identity of a particle of a class; none for a class above 7 or a number of 2⁶⁰ or more.
+/// The identity of a particle of a class that refinement follows if the class is 0; none for a class above 7 or a number of 2⁵⁹ or
+/// more.
 pub const fn id_of_class(class: usize, number: u64) -> Option<u64> {
-    if class < CLASSES && number >> CLASS_SHIFT == 0 { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
+    if class < CLASSES && number_of(number) == number { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
+}
+
+/// An identity without its mass class and its mark.
+#[inline(always)]
+pub const fn number_of(id: u64) -> u64 {
+    id & ((1 << NOT_FOLLOWED_SHIFT) - 1)
+}
+
+/// Whether refinement follows the particle with this identity: it is of class 0 and has no mark.
+#[inline(always)]
+pub const fn is_followed(id: u64) -> bool {
+    kind_of(id) == 0
+}
+
+/// The identity of the same particle if refinement does not follow it.
+pub const fn not_followed(id: u64) -> u64 {
+    id | 1 << NOT_FOLLOWED_SHIFT
+}
+
+/// The identity without that mark.
+pub const fn unmarked(id: u64) -> u64 {
+    id & !not_followed(0)
+}
+
+#[inline(always)]
+const fn kind_of(id: u64) -> usize {
+    (id >> NOT_FOLLOWED_SHIFT) as usize & (KINDS - 1)
 }
 
 /// Mass of a particle of a class in units of class 0: 8ᶜ.
@@ -52,8 +87,8 @@ pub const fn mass_of(id: u64) -> u32 {
 pub struct WeightUnit {
     /// Bits of a weight along one axis, at least 2.
     bits: u32,
-    /// Weight of a particle of each class, in weights of class 0.
-    of_class: [u32; CLASSES],
+    /// Weight of a particle in weights of class 0: of each class of one that has no mark, and of one that has.
+    of_kind: [u32; KINDS],
 }
 
 impl WeightUnit {
@@ -61,18 +96,20 @@ impl WeightUnit {
     pub const fn for_heaviest(class: usize) -> Self {
         let left = HEAVIEST_BITS - class as u32;
         let bits = if left < WEIGHT_BITS { left } else { WEIGHT_BITS };
-        let mut of_class = [0; CLASSES];
-        let mut class = 0;
-        while class < CLASSES {
-            of_class[class] = mass_of_class(class);
-            class += 1;
+        let mut of_kind = [0; KINDS];
+        let mut kind = 0;
+        while kind < KINDS {
+            of_kind[kind] = mass_of_class(kind / 2);
+            kind += 1;
         }
-        Self { bits, of_class }
+        Self { bits, of_kind }
     }
 
-    /// Weights of class 0 in this unit, and of no heavier class.
-    pub const fn lightest_alone(self) -> Self {
-        Self { bits: self.bits, of_class: [1, 0, 0, 0, 0, 0, 0, 0] }
+    /// Weights in this unit of the particles that refinement follows alone.
+    pub const fn followed_alone(self) -> Self {
+        let mut of_kind = [0; KINDS];
+        of_kind[0] = 1;
+        Self { bits: self.bits, of_kind }
     }
 
     /// Bits of a weight along one axis.
@@ -89,7 +126,7 @@ impl WeightUnit {
     /// Weight of the particle with this identity, in weights of class 0.
     #[inline(always)]
     pub const fn of(&self, id: u64) -> u64 {
-        self.of_class[class_of(id)] as u64
+        self.of_kind[kind_of(id)] as u64
     }
 }
 
@@ -227,15 +264,21 @@ mod tests {
         assert_eq!((class_of(0), class_of(1 << 40), class_of((1 << 60) - 1)), (0, 0, 0));
         for class in 0..CLASSES {
             let id = id_of_class(class, 12_345).unwrap();
-            assert_eq!((class_of(id), id & !(7 << 60)), (class, 12_345));
+            assert_eq!((class_of(id), number_of(id), is_followed(id)), (class, 12_345, class == 0));
+            let marked = not_followed(id);
+            assert_eq!((class_of(marked), number_of(marked), is_followed(marked)), (class, 12_345, false));
+            assert_eq!((unmarked(marked), unmarked(id)), (id, id));
             let unit = WeightUnit::for_heaviest(class);
+            assert_eq!(unit.of(marked), unit.of(id));
+            let followed = unit.followed_alone();
+            assert_eq!((followed.of(id), followed.of(marked)), (u64::from(class == 0), 0));
             let heaviest = u128::from(unit.whole()) * u128::from(unit.of(id));
             assert!(heaviest << 16 <= 1 << 64, "{class}");
             assert!(unit.bits() >= 9 && (unit.bits() == WEIGHT_BITS) == (class <= 2), "{class}");
             assert_eq!(unit.of(id), 8u64.pow(class as u32));
         }
         assert_eq!(WeightUnit::default().whole(), WHOLE);
-        assert_eq!((id_of_class(8, 1), id_of_class(1, 1 << 60)), (None, None));
+        assert_eq!((id_of_class(8, 1), id_of_class(1, 1 << 59)), (None, None));
     }
 
     #[test]

@@ -15,10 +15,11 @@ use crate::processes::task::{IcTask, Task};
 use comove_ic::format::{comove_ic as mesh_file, files};
 use comove_ic::gaussian_ic::DEFAULT_LPT_ORDER;
 use comove_ic::{
-    Audit, Contents, Finding, GaussianIc, LengthUnit, LoadFormat, LoadIc, NoiseFile, NoiseSign, PowerSource,
-    SpeciesTransfer, Zoom,
+    Audit, Contents, Finding, GaussianIc, Identities, LengthUnit, LoadFormat, LoadIc, NoiseFile, NoiseSign,
+    PowerSource, SpeciesTransfer, Zoom,
 };
 use comove_kernels::Device;
+use comove_kernels::point::particle::unmarked;
 use comove_sim::fields::FieldSet;
 use comove_sim::{Coordinates, Cosmology, RunParameters, Snapshot, SnapshotHeader};
 use serde::{Deserialize, Serialize};
@@ -176,6 +177,14 @@ impl InitialCondition {
         }
     }
 
+    /// Identities of particles that refinement follows; empty for all.
+    fn follow(&self) -> &Identities {
+        match self {
+            Self::Gaussian(ic) => &ic.follow,
+            Self::Load(ic, _) => &ic.follow,
+        }
+    }
+
     /// What the mesh's file states of it.
     pub(super) fn header(&self) -> mesh_file::Header {
         match self {
@@ -228,6 +237,10 @@ impl Stage for InitialCondition {
                 (ic.cells, ic.box_mpc_h, ic.z, format!("{species}{zoom}{order}, {source}"))
             }
             Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
+        };
+        let source = match self.follow().len() {
+            0 => source,
+            count => format!("{source}, following {count} particles"),
         };
         if let (Some(particles), false) = (self.off_lattice(), self.has_gas()) {
             return format!("{particles} particles in {box_mpc_h} Mpc/h at z = {z}{source}");
@@ -437,6 +450,9 @@ pub(crate) struct GaussianOptions {
     pub species_transfer: Option<SpeciesTransfer>,
     /// A region of finer particles, and of gas at their resolution: `cells` are then those of the coarsest lattice.
     pub zoom: Option<Zoom>,
+    /// Identities of particles of a run with these `cells` and without zoom: criteria that count particles count those of the
+    /// lightest alone that begin in their places. By default all.
+    pub follow: Option<Vec<u64>>,
     /// Gas temperature in K; by default from decoupling.
     pub temperature_k: Option<f64>,
     /// Mean molecular weight.
@@ -468,6 +484,9 @@ pub(crate) struct LoadOptions {
     /// Whether a file of gas alone, which then has all of omega_m, is meant where omega_b is less: a warning without it.
     #[serde(default)]
     pub baryons_only: bool,
+    /// Identities, as in the file, of particles of the lightest mass: criteria that count particles count these alone. By default
+    /// all that the file does not mark.
+    pub follow: Option<Vec<u64>>,
     /// The reason why the file is accepted though its examination finds mistakes; for the report and the ledger.
     pub trust: Option<String>,
 }
@@ -497,6 +516,7 @@ impl GaussianOptions {
             dark_matter: self.dark_matter,
             species_transfer: self.species_transfer,
             zoom: self.zoom,
+            follow: self.follow.into_iter().flatten().map(unmarked).collect(),
             temperature_k: self.temperature_k,
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
@@ -545,6 +565,7 @@ impl LoadOptions {
             mean_molecular_weight: self.mean_molecular_weight,
             gamma: 5.0 / 3.0,
             baryons_only: self.baryons_only,
+            follow: self.follow.into_iter().flatten().map(unmarked).collect(),
             trust: self.trust,
         };
         Ok((InitialCondition::Load(ic, contents), root))

@@ -53,6 +53,17 @@ fn zooms() {
         r#"                                                                                                                                          ^"#,
         "ic_gaussian: zoom.levels = 8: must lie between 1 and 7",
     );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, follow: [3, 32768] });"#,
+        r#"                                                                               ^"#,
+        "ic_gaussian: follow = 32768: no particle of a lattice of [32, 32, 32] has this identity: give those of a run of as many \
+         cells without zoom",
+    );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, follow: [3] });"#,
+        r#"                                                            ^"#,
+        "ic_gaussian: follow = 3: needs particles; set dark_matter: true, or remove follow",
+    );
 }
 
 /// A universe has one source of noise, and particles have orders of perturbation theory.

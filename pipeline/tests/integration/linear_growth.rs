@@ -43,6 +43,7 @@ fn gaussian(cells: usize, dark_matter: bool) -> GaussianIc {
         dark_matter,
         species_transfer: None,
         zoom: None,
+        follow: comove_ic::Identities::default(),
         temperature_k: None,
         mean_molecular_weight: 1.22,
         gamma: 5.0 / 3.0,

@@ -5,7 +5,7 @@ use crate::mesh::{Key, OCTANT_OF_ROW, Octree};
 use crate::parallel::communicator::Communicator;
 use comove_kernels::layout::{GROUP, OCTANTS, PATCH};
 use comove_kernels::particles::COLUMNS;
-use comove_kernels::point::particle::{CLASSES, WeightUnit, class_of, mass_of, mass_of_class};
+use comove_kernels::point::particle::{CLASSES, WeightUnit, class_of, is_followed, mass_of, mass_of_class};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub(super) const FRACTIONS: f64 = 4_294_967_296.0; // 2³²
 /// The dark matter of a snapshot, in its header.
 ///
 /// Bits 60 to 62 of an identity are a particle's mass class ([`class_of`]): a particle of class c has 8ᶜ times the mass of one
-/// of class 0.
+/// of class 0. Bit 59 marks particles that refinement does not follow ([`is_followed`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DarkMatterHeader {
     /// Number of particles of all classes.
@@ -25,10 +25,13 @@ pub struct DarkMatterHeader {
     /// Numbers of particles of classes 1 to 7; left out where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub heavier: [u64; CLASSES - 1],
+    /// Number of particles of class 0 that refinement does not follow; left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_followed: u64,
 }
 
-fn is_zero(counts: &[u64; CLASSES - 1]) -> bool {
-    *counts == [0; CLASSES - 1]
+fn is_zero<T: Default + PartialEq>(numbers: &T) -> bool {
+    *numbers == T::default()
 }
 
 impl DarkMatterHeader {
@@ -76,6 +79,11 @@ impl DarkMatterHeader {
         WeightUnit::for_heaviest(self.heaviest_class())
     }
 
+    /// Unit of deposits of the particles that refinement follows alone, where there are others as well.
+    pub fn unit_of_followed(&self) -> Option<WeightUnit> {
+        (self.heaviest_class() > 0 || self.not_followed > 0).then(|| self.weight_unit().followed_alone())
+    }
+
     /// Weight of all particles in that unit.
     pub fn weight(&self) -> u128 {
         self.sum_of_powers(1) * u128::from(self.weight_unit().whole())
@@ -96,7 +104,7 @@ pub struct HostParticles {
     pub position: [Vec<u32>; 3],
     /// Velocities ṽ = a v_pec/(100 km/s) along x, y, z.
     pub velocity: [Vec<f32>; 3],
-    /// Identities, with the mass class in bits 60 to 62.
+    /// Identities, with the mass class in bits 60 to 62 and the mark of those that refinement does not follow in bit 59.
     pub id: Vec<u64>,
 }
 
@@ -118,15 +126,18 @@ impl HostParticles {
 
     /// Header for the particles of all ranks: collective.
     pub fn header_of_all(&self, communicator: &Communicator) -> DarkMatterHeader {
-        let count = |mut counts: [u64; CLASSES], &id: &u64| {
+        const NONE: [u64; CLASSES + 1] = [0; CLASSES + 1];
+        let count = |mut counts: [u64; CLASSES + 1], &id: &u64| {
             counts[class_of(id)] += 1;
+            counts[CLASSES] += u64::from(is_followed(id));
             counts
         };
-        let add = |a: [u64; CLASSES], b: [u64; CLASSES]| std::array::from_fn(|class| a[class] + b[class]);
-        let mut counts = self.id.par_iter().fold(|| [0; CLASSES], count).reduce(|| [0; CLASSES], add);
+        let add = |a: [u64; CLASSES + 1], b: [u64; CLASSES + 1]| std::array::from_fn(|n| a[n] + b[n]);
+        let mut counts = self.id.par_iter().fold(|| NONE, count).reduce(|| NONE, add);
         communicator.sum(&mut counts);
-        let [_, heavier @ ..] = counts;
-        DarkMatterHeader { particles: counts.iter().sum(), particle_mass: self.particle_mass, heavier }
+        let [lightest, heavier @ .., followed] = counts;
+        let (particles, not_followed) = (lightest + heavier.iter().sum::<u64>(), lightest - followed);
+        DarkMatterHeader { particles, particle_mass: self.particle_mass, heavier, not_followed }
     }
 
     /// Mass of a particle: mean density · code length³.
@@ -249,7 +260,7 @@ impl HostParticles {
 mod tests {
     use super::*;
     use crate::mesh::PERIODIC;
-    use comove_kernels::point::particle::id_of_class;
+    use comove_kernels::point::particle::{id_of_class, not_followed};
 
     /// Counts, masses and shot noise of several classes in closed form; the text of a single class has no `heavier`.
     #[test]
@@ -267,8 +278,17 @@ mod tests {
         let one = HostParticles { particle_mass: 0.5, id: vec![1, 2, 7], ..HostParticles::default() }.header();
         assert_eq!(serde_json::to_string(&one).unwrap(), r#"{"particles":3,"particle_mass":0.5}"#);
         assert_eq!((one.effective_number(), one.weight_unit(), one.mass()), (3.0, WeightUnit::default(), 1.5));
-        let heavy = DarkMatterHeader { particles: 5, particle_mass: 1.0, heavier: [0, 4, 1, 0, 0, 0, 0] };
+        let heavy =
+            DarkMatterHeader { particles: 5, particle_mass: 1.0, heavier: [0, 4, 1, 0, 0, 0, 0], not_followed: 0 };
         assert_eq!((heavy.number_if_lightest(), heavy.mass()), (4 + 8, 4.0 * 64.0 + 512.0));
+        let id = [1, 2, class(1, 7)].into_iter().chain([3, class(1, 8)].map(not_followed)).collect();
+        let marked = HostParticles { particle_mass: 1.0, id, ..HostParticles::default() }.header();
+        assert_eq!((marked.particles, marked.heavier[0], marked.not_followed), (5, 2, 1));
+        let text = serde_json::to_string(&marked).unwrap();
+        assert_eq!(serde_json::from_str::<DarkMatterHeader>(&text).unwrap(), marked);
+        let all = HostParticles { particle_mass: 1.0, id: vec![1, not_followed(2)], ..HostParticles::default() };
+        let units = [one, heavy, marked, all.header()].map(|header| header.unit_of_followed().is_some());
+        assert_eq!(units, [false, true, true, true]);
     }
 
     #[test]

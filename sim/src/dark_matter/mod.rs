@@ -306,10 +306,12 @@ impl<T: Real> DarkMatter<T> {
         }
     }
 
-    /// Deposits the particles of class 0 alone on some levels, which are at one time, in place of the mass of all: collective.
-    pub(crate) fn count_lightest(&mut self, device: &Device, ranks: &Exchange, mesh: &Mesh, levels: Range<usize>) {
-        let unit = self.all.weight_unit().lightest_alone();
-        levels.for_each(|level| self.deposit(device, ranks, mesh, level, unit));
+    /// Deposits the particles that refinement follows on some levels, which are at one time, in place of the mass of all, where there
+    /// are others: collective.
+    pub(crate) fn count_followed(&mut self, device: &Device, ranks: &Exchange, mesh: &Mesh, levels: Range<usize>) {
+        if let Some(unit) = self.all.unit_of_followed() {
+            levels.for_each(|level| self.deposit(device, ranks, mesh, level, unit));
+        }
     }
 
     /// Deposits particles in the cells of a level, of all ranks' groups: collective.

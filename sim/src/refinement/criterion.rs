@@ -105,8 +105,8 @@ pub enum Quantity {
 pub enum ParticleCount {
     /// By the density of dark matter: all have this mass, code units.
     OfMass(f64),
-    /// Of several masses the lightest alone, by their deposits in this unit.
-    Lightest(WeightUnit),
+    /// Where refinement does not follow all, by the deposits of those that it follows, in this unit.
+    Followed(WeightUnit),
 }
 
 /// A compiled expression; serialised as its lines.
@@ -176,7 +176,7 @@ impl Criterion {
                         let of_one = mass / level.cell_width.powi(3);
                         FlagCriterion::DarkMatterAbove(T::from_f64(t * of_one))
                     }
-                    ParticleCount::Lightest(unit) => FlagCriterion::LightestAbove(T::from_f64(t * unit.whole() as f64)),
+                    ParticleCount::Followed(unit) => FlagCriterion::FollowedAbove(T::from_f64(t * unit.whole() as f64)),
                 })
             }
             Self::GradientAbove { of, thresholds } => of_level(thresholds)

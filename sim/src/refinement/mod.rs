@@ -89,14 +89,15 @@ pub fn regrid<T: Real>(
 /// [`SimError::CellMass`].
 pub(crate) fn prepare<T: Real>(state: &mut State<T>, parameters: &RunParameters, from: usize) -> Result<(), SimError> {
     let levels = from..state.level_count();
-    let heavier = state.dark_matter.as_ref().is_some_and(|dark_matter| dark_matter.header().heaviest_class() > 0);
-    // of several masses the deposits of the lightest are counted, of one mass the density; solves find cells of too much mass
-    let only_counts = heavier && parameters.gravity && parameters.refine.iter().all(Criterion::only_counts_particles);
+    // deposits of followed particles are counted, of all of one mass the density; solves find cells of too much mass
+    let has_others = state.dark_matter.as_ref().is_some_and(|matter| matter.header().unit_of_followed().is_some());
+    let only_counts =
+        has_others && parameters.gravity && parameters.refine.iter().all(Criterion::only_counts_particles);
     if !only_counts {
         state.find_matter_density(levels.clone());
     }
-    if heavier && parameters.refine.iter().any(Criterion::counts_particles) {
-        state.count_lightest(levels);
+    if has_others && parameters.refine.iter().any(Criterion::counts_particles) {
+        state.count_followed(levels);
     }
     state.check_cell_masses()
 }
@@ -219,9 +220,9 @@ impl<'a, T: Real> RefinementContext<'a, T> {
             mean_gas_density: self.mean_density * self.gas_share,
             eos: self.eos,
         };
-        let particles = self.dark_matter.map(|dark_matter| match dark_matter.heaviest_class() {
-            0 => ParticleCount::OfMass(dark_matter.particle_mass),
-            _ => ParticleCount::Lightest(dark_matter.weight_unit()),
+        let particles = self.dark_matter.map(|dark_matter| {
+            let all = ParticleCount::OfMass(dark_matter.particle_mass);
+            dark_matter.unit_of_followed().map_or(all, ParticleCount::Followed)
         });
         let criteria = self.parameters.refine.iter();
         let met = Combination::any(criteria.filter_map(|one| one.on(&level, particles, factor)))?;
@@ -233,7 +234,7 @@ impl<'a, T: Real> RefinementContext<'a, T> {
     ///
     /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`, where there is gas
     /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, where there is any
-    /// * `lightest`: deposits of particles of class 0, `[slots, 16, 16, 16]`, where criteria count them
+    /// * `followed`: deposits of the particles that refinement follows, `[slots, 16, 16, 16]`, where criteria count them
     /// * `factor`: by how much thresholds are raised
     pub fn masks(
         &self,
@@ -243,14 +244,14 @@ impl<'a, T: Real> RefinementContext<'a, T> {
         tables: &LevelTopology,
         fluid: Option<&Buffer<T>>,
         matter: Option<&Buffer<T>>,
-        lightest: Option<&Buffer<u64>>,
+        followed: Option<&Buffer<u64>>,
         factor: f64,
     ) -> Vec<u32> {
         let mut masks = vec![0; tables.len() * OCTANTS];
         if let Some(criteria) = self.criteria(tree, level, place, factor) {
             let coordinates: Vec<[u32; 3]> = tree.level(place).iter().map(|key| key.coordinate).collect();
             let buffer = self.parameters.flag_buffer as usize;
-            flag(device, tables, &coordinates, fluid, matter, lightest, &criteria, buffer, &mut masks);
+            flag(device, tables, &coordinates, fluid, matter, followed, &criteria, buffer, &mut masks);
         }
         masks
     }

@@ -270,10 +270,11 @@ impl<T: Real> State<T> {
         Ok(())
     }
 
-    /// Deposits the particles of class 0 alone on some levels, which are at one time, in place of the mass of all: collective.
-    pub(crate) fn count_lightest(&mut self, levels: Range<usize>) {
+    /// Deposits the particles that refinement follows on some levels, which are at one time, in place of the mass of all, where there
+    /// are others: collective.
+    pub(crate) fn count_followed(&mut self, levels: Range<usize>) {
         if let Some(dark_matter) = &mut self.dark_matter {
-            dark_matter.count_lightest(&self.device, &self.exchange, &self.mesh, levels);
+            dark_matter.count_followed(&self.device, &self.exchange, &self.mesh, levels);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::common;
 use common::{cosmological_parameters, initial, initial_on};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::layout::{GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
-use comove_sim::kernels::point::particle::id_of_class;
+use comove_sim::kernels::point::particle::{id_of_class, not_followed};
 use comove_sim::mesh::PERIODIC;
 use comove_sim::records::{Ledger, StepRecord};
 use comove_sim::{
@@ -470,6 +470,38 @@ fn particles_above_counts_the_lightest() {
     // weights of all particles are in their place again
     let mean = state.dark_matter[..64 * GROUP_CELLS].iter().sum::<f64>() / (64 * GROUP_CELLS) as f64;
     assert!((mean - 1.0).abs() < 1e-6, "{mean}");
+}
+
+/// Of particles of one mass, around those without the mark alone: in a file too, whose header counts the others.
+#[test]
+fn particles_above_counts_followed_particles() {
+    let refine = vec![Criterion::ParticlesAbove { thresholds: vec![0.5] }];
+    let parameters = RunParameters { refine, max_level: 1, ..parameters(TimeSteps::Uniform, Precision::Single) };
+    let refined = |start: &Snapshot| {
+        let mut simulation = Simulation::start(common::device(2), start, parameters.clone()).expect("start");
+        simulation.step().expect("step");
+        simulation.checkpoint().unwrap()
+    };
+    let all = without_gas(waves_on(4, [32; 3]));
+    let mut some = all.clone();
+    let particles = some.state.particles.as_mut().unwrap();
+    let is_far = |x: u32| x < 1 << 30 || x >= 3 << 30;
+    for n in 0..particles.len() {
+        if (0..3).any(|axis| is_far(particles.position[axis][n])) {
+            particles.id[n] = not_followed(particles.id[n]);
+        }
+    }
+    some.header.dark_matter = Some(particles.header());
+    let [all, some] = [all, some].map(|start| refined(&start));
+    let groups = [&all, &some].map(|end| end.state.tree.level(1).len());
+    assert!(groups[0] == 512 && (64..=288).contains(&groups[1]), "{groups:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.h5");
+    let stated = some.header.dark_matter.unwrap();
+    assert!(stated.not_followed > stated.particles / 2 && stated.not_followed < stated.particles);
+    some.write(&path).unwrap();
+    assert_eq!(Snapshot::read(&path).unwrap().header.dark_matter, Some(stated));
 }
 
 /// Masses of classes in the file's column and in its header, and both must agree with the identities.

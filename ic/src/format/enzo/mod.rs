@@ -198,7 +198,8 @@ impl Folder {
         if self.dark_matter {
             let plane = |_: usize, k: usize| {
                 let displacement = three(DISPLACEMENTS, k, ic.box_mpc_h)?;
-                Ok::<_, IcError>(Plane { displacement, velocity: three(VELOCITIES, k, km_s * a / 100.0)? })
+                let velocity = three(VELOCITIES, k, km_s * a / 100.0)?;
+                Ok::<_, IcError>(Plane { displacement, velocity, followed: None })
             };
             let rows = part.rows(self.meshes.particles() as u64);
             mesh.dark_matter = Some(DarkMatter::Set(self.meshes.read(rows, ic.box_mpc_h, plane)?));

@@ -229,11 +229,11 @@ impl Files {
             }
             let of_rows = self.masses.of_rows(&input, section, &classes, rows.clone())?;
             for (n, (&id, class)) in ids.integers(rows)?.iter().zip(of_rows).enumerate() {
-                // the bits above are the class
+                // the bits above are the class and a mark
                 set.id.push(id_of_class(class, id).ok_or_else(|| {
                     let row = start + n;
                     input.content(format!(
-                        "{} has {id} for particle {row} (from 0): must be below 2⁶⁰ = 1152921504606846976; number \
+                        "{} has {id} for particle {row} (from 0): must be below 2⁵⁹ = 576460752303423488; number \
                          particles anew",
                         ids.name
                     ))

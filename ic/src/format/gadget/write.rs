@@ -341,6 +341,7 @@ mod tests {
                 mean_molecular_weight: 1.22,
                 gamma: 5.0 / 3.0,
                 baryons_only: false,
+                follow: crate::Identities::default(),
                 trust: None,
             };
             let read = open(format, &ic, &Communicator::alone()).unwrap();

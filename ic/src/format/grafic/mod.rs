@@ -7,6 +7,7 @@
 //! | `ic_poscx`, `y`, `z` | its displacement from the cell's centre in comoving Mpc/h; without them that of the growing mode (Zel'dovich) |
 //! | `ic_velbx`, `y`, `z`, `ic_deltab` | peculiar velocity of gas in km/s, density contrast |
 //! | `ic_massc` | masses of particles, which have to be equal |
+//! | `ic_refmap` | of the finest mesh: refinement follows the particles of cells with at least 1, as in RAMSES |
 
 pub mod write;
 
@@ -40,6 +41,7 @@ const VELC: [&str; 3] = ["ic_velcx", "ic_velcy", "ic_velcz"];
 const POSC: [&str; 3] = ["ic_poscx", "ic_poscy", "ic_poscz"];
 const CONTRAST: &str = "ic_deltab";
 const MASSC: &str = "ic_massc";
+const REFMAP: &str = "ic_refmap";
 const VELB: [&str; 3] = ["ic_velbx", "ic_velby", "ic_velbz"];
 
 impl Reader for Grafic {
@@ -88,7 +90,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 /// The files that are read.
 pub(super) fn files(path: &Path) -> Vec<PathBuf> {
-    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain([CONTRAST, MASSC]);
+    let names = || VELC.into_iter().chain(POSC).chain(VELB).chain([CONTRAST, MASSC, REFMAP]);
     let all = folders(path).into_iter().flat_map(|folder| names().map(move |name| folder.join(name)));
     all.filter(|file| file.is_file()).collect()
 }
@@ -365,6 +367,8 @@ impl Meshes {
         // code velocity of a displacement of 1 Mpc/h
         let rate = c.hubble_flow(a) * c.growth(a).1;
         let mut opened: Option<(usize, [Planes; 3], Option<[Planes; 3]>)> = None;
+        let finest = self.levels.last().filter(|level| level.folder.join(REFMAP).is_file());
+        let map = finest.map(|level| level.planes(REFMAP)).transpose()?;
         self.nested.read(rows, c.h, |n, k| {
             let (_, velocities, positions) = match opened.take() {
                 Some(files) if files.0 == n => opened.insert(files),
@@ -385,7 +389,10 @@ impl Meshes {
                 Some(positions) => read(positions)?,
                 None => velocity.each_ref().map(|values| values.iter().map(|v| v / rate).collect()),
             };
-            Ok(Plane { displacement, velocity })
+            let map = map.as_ref().filter(|_| n + 1 == self.levels.len());
+            let followed = map.map(|map| map.read(k)).transpose()?;
+            let followed = followed.map(|values| values.into_iter().map(|value| value >= 1.0).collect());
+            Ok(Plane { displacement, velocity, followed })
         })
     }
 }

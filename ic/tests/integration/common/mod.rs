@@ -17,6 +17,7 @@ pub(crate) fn load(ic: GaussianIc, path: &Path, format: LoadFormat) -> LoadIc {
         mean_molecular_weight: ic.mean_molecular_weight,
         gamma: ic.gamma,
         baryons_only: false,
+        follow: comove_ic::Identities::default(),
         trust: None,
     }
 }

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 pub(super) struct Pools<'a, T> {
     pub(super) fluid: Option<&'a [T]>,
     pub(super) matter: Option<&'a [T]>,
-    pub(super) lightest: Option<&'a [u64]>,
+    pub(super) followed: Option<&'a [u64]>,
 }
 
 pub(super) fn flag<T: Real>(
@@ -57,7 +57,7 @@ pub(super) fn flagged_rows<T: Real>(
     tables: &LevelTopology,
     g: usize,
     coordinate: [u32; 3],
-    Pools { fluid, matter, lightest }: Pools<'_, T>,
+    Pools { fluid, matter, followed }: Pools<'_, T>,
     criteria: &FlagCriteria<T>,
     scratch: &mut Scratch<T>,
 ) -> FlaggedRows {
@@ -69,8 +69,8 @@ pub(super) fn flagged_rows<T: Real>(
         Some(matter) => &matter[slot * GROUP_CELLS..][..GROUP_CELLS],
         None => group.get(DENSITY * GROUP_CELLS..).map_or(group, |from_density| &from_density[..GROUP_CELLS]),
     };
-    let lightest = lightest.map_or(&[][..], |lightest| &lightest[slot * GROUP_CELLS..][..GROUP_CELLS]);
-    isa.run(GroupFlags { group, density, lightest, coordinate, criteria, block })
+    let followed = followed.map_or(&[][..], |followed| &followed[slot * GROUP_CELLS..][..GROUP_CELLS]);
+    isa.run(GroupFlags { group, density, followed, coordinate, criteria, block })
 }
 
 /// Flagged cells of a group: row (j, k) at `k * 16 + j`, cell i in bit i.
@@ -92,8 +92,8 @@ struct GroupFlags<'a, T> {
     group: &'a [T],
     /// Of gas and dark matter, `[16, 16, 16]`
     density: &'a [T],
-    /// Weights of particles of class 0, `[16, 16, 16]`, or empty
-    lightest: &'a [u64],
+    /// Weights of followed particles, `[16, 16, 16]`, or empty
+    followed: &'a [u64],
     coordinate: [u32; 3],
     criteria: &'a FlagCriteria<T>,
     /// For criteria that read neighbours.
@@ -151,10 +151,10 @@ impl<T: Real> GroupFlags<'_, T> {
             FlagCriterion::DarkMatterAbove(threshold) => {
                 by_row(&mut flagged, |j, k| above(&dark_matter(self.density, self.group, j, k), *threshold));
             }
-            FlagCriterion::LightestAbove(threshold) => {
+            FlagCriterion::FollowedAbove(threshold) => {
                 by_row(&mut flagged, |j, k| {
-                    let weights = &self.lightest[cell(0, j, k)..][..LANES];
-                    above(&weights_of_lightest::<T>(weights), *threshold)
+                    let weights = &self.followed[cell(0, j, k)..][..LANES];
+                    above(&weights_of_followed::<T>(weights), *threshold)
                 });
             }
             FlagCriterion::GradientAbove { of, threshold } => {
@@ -224,7 +224,7 @@ fn above<T: Real>(row: &[T], threshold: T) -> Lanes<bool> {
 }
 
 #[inline(always)]
-fn weights_of_lightest<T: Real>(weights: &[u64]) -> Lanes<T> {
+fn weights_of_followed<T: Real>(weights: &[u64]) -> Lanes<T> {
     let mut row = [T::zero(); LANES];
     for i in 0..LANES {
         row[i] = T::from_f64(weights[i] as f64);

@@ -66,7 +66,7 @@ pub(super) fn flag<T: Real>(
     tables: &LevelTopology,
     coordinates: &[[u32; 3]],
     pools: [Option<&Buffer<T>>; 2],
-    lightest: Option<&Buffer<u64>>,
+    followed: Option<&Buffer<u64>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
 ) -> Vec<u32> {
@@ -75,7 +75,7 @@ pub(super) fn flag<T: Real>(
     let entries: Vec<Criterion<T>> = steps.map(|step| entry(step, &criteria.level, &mut programs)).collect();
     let shared = criteria.met.criteria().map(work_bytes).max().unwrap_or(0);
     let [fluid, matter] = pools.map(|pool| pool.map_or(Pointer::NULL, Buffer::pointer));
-    let lightest = lightest.map_or(Pointer::NULL, Buffer::pointer);
+    let followed = followed.map_or(Pointer::NULL, Buffer::pointer);
     let coordinates = Array::work_space_of(device, coordinates);
     let count = entries.len() as i32;
     let entries = Array::work_space_of(device, &entries);
@@ -86,7 +86,7 @@ pub(super) fn flag<T: Real>(
     // stays within STACK, which is that of the kernel.
     unsafe {
         launch!(device, T, "flag", tables.len(), THREADS, shared as u32;
-            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter, lightest,
+            Level::of(device, tables), Gas::of(&criteria.level), coordinates.pointer(), fluid, matter, followed,
             entries.pointer(), count, programs.pointer(), buffer as i32, masks.pointer());
     }
     masks.to_host()
@@ -125,7 +125,7 @@ fn entry<T: Real>(step: &Step<T>, level: &FlagLevel<T>, programs: &mut Vec<Instr
             Criterion { kind: 5, first, count: programs.len() as u32 - first, ..plain }
         }
         FlagCriterion::DarkMatterAbove(threshold) => Criterion { kind: 6, threshold: *threshold, ..plain },
-        FlagCriterion::LightestAbove(threshold) => Criterion { kind: 7, threshold: *threshold, ..plain },
+        FlagCriterion::FollowedAbove(threshold) => Criterion { kind: 7, threshold: *threshold, ..plain },
     }
 }
 
@@ -142,7 +142,7 @@ fn work_bytes<T: Real>(criterion: &FlagCriterion<T>) -> usize {
         }
         FlagCriterion::DensityAbove(_)
         | FlagCriterion::DarkMatterAbove(_)
-        | FlagCriterion::LightestAbove(_)
+        | FlagCriterion::FollowedAbove(_)
         | FlagCriterion::JeansCellsBelow(_)
         | FlagCriterion::Inside(_) => 0,
     }

@@ -12,7 +12,7 @@ enum CriterionKind : uint32_t {
     INSIDE,
     WHERE,
     DARK_MATTER_ABOVE,
-    LIGHTEST_ABOVE,
+    FOLLOWED_ABOVE,
     // steps of a combination that join or make sets of cells
     NOWHERE,
     AND,
@@ -95,7 +95,7 @@ __device__ inline uint32_t patch_mask(const uint16_t *rows, int octant, int buff
 
 template <typename T>
 __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const uint32_t *coordinates, const T *fluid,
-                           const T *matter, const uint64_t *lightest, const Criterion<T> *criteria, int count,
+                           const T *matter, const uint64_t *followed, const Criterion<T> *criteria, int count,
                            const Instruction *programs, int buffer, uint32_t *masks) {
     // blocks of what stencils look at, or the registers of programs
     extern __shared__ double work[];
@@ -126,8 +126,8 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
                 met |= uint32_t(dark_matter(density, group, cell(i, j, k)) > criterion.threshold) << k;
             }
             break;
-        case LIGHTEST_ABOVE: {
-            const uint64_t *weights = lightest + size_t(level.slots[blockIdx.x]) * GROUP_CELLS;
+        case FOLLOWED_ABOVE: {
+            const uint64_t *weights = followed + size_t(level.slots[blockIdx.x]) * GROUP_CELLS;
             for (int k = 0; k < GROUP; k++) {
                 met |= uint32_t(T(double(weights[cell(i, j, k)])) > criterion.threshold) << k;
             }
@@ -195,10 +195,10 @@ __device__ void flag_group(const Level &level, const FlagLevel<T> &gas, const ui
 #define BOTH(T, suffix)                                                                                                \
     extern "C" __global__ void __launch_bounds__(FLAG_THREADS)                                                         \
         flag_##suffix(const __grid_constant__ Level level, const __grid_constant__ FlagLevel<T> gas,                   \
-                      const uint32_t *coordinates, const T *fluid, const T *matter, const uint64_t *lightest,          \
+                      const uint32_t *coordinates, const T *fluid, const T *matter, const uint64_t *followed,          \
                       const Criterion<T> *criteria, int count, const Instruction *programs, int buffer,                \
                       uint32_t *masks) {                                                                               \
-        flag_group<T>(level, gas, coordinates, fluid, matter, lightest, criteria, count, programs, buffer, masks);     \
+        flag_group<T>(level, gas, coordinates, fluid, matter, followed, criteria, count, programs, buffer, masks);     \
     }
 BOTH(float, f32)
 BOTH(double, f64)

@@ -13,7 +13,7 @@ fn criteria<T: Real>(strictness: usize) -> Vec<FlagCriterion<T>> {
     let mut all = vec![
         FlagCriterion::DensityAbove(T::from_f64(2.0 + 0.35 * n)),
         FlagCriterion::DarkMatterAbove(T::from_f64(0.4 + 0.2 * n)),
-        FlagCriterion::LightestAbove(T::from_f64((0.5 + 0.2 * n) * WHOLE as f64)),
+        FlagCriterion::FollowedAbove(T::from_f64((0.5 + 0.2 * n) * WHOLE as f64)),
         FlagCriterion::JeansCellsBelow(40.0 - 4.0 * n),
         FlagCriterion::Inside(Region { min: [3.0 + n, 2.5, -1.0], max: [9.0, 4.5 + n, 16.0 - n], radius: 0.0 }),
         FlagCriterion::Inside(Region { min: [0.3, 2.0 * n, 31.5], max: [0.3, 2.0 * n, 31.5], radius: 1.7 }),
@@ -104,9 +104,9 @@ fn devices_agree<T: Real>(gpu: &Device) {
         let gas = fluid.chunks_exact(GROUP_VALUES).flat_map(|group| &group[..GROUP_CELLS]);
         let matter: Vec<T> = gas.map(|gas| *gas + T::from_f64(noise.next().abs() * 2.0)).collect();
         let matter = [&cpu, gpu].map(|device| (case == 1).then(|| Buffer::from_host(device, matter.clone()).unwrap()));
-        let lightest: Vec<u64> =
+        let followed: Vec<u64> =
             (0..mesh.group_count() * GROUP_CELLS).map(|_| (noise.next().abs() * 2.0 * WHOLE as f64) as u64).collect();
-        let lightest = [&cpu, gpu].map(|device| Buffer::from_host(device, lightest.clone()).unwrap());
+        let followed = [&cpu, gpu].map(|device| Buffer::from_host(device, followed.clone()).unwrap());
         for level in 0..mesh.levels.len() {
             let tables = mesh.tables(level);
             let coordinates: Vec<[u32; 3]> = mesh.levels[level].iter().map(|c| c.map(|c| c as u32)).collect();
@@ -116,8 +116,8 @@ fn devices_agree<T: Real>(gpu: &Device) {
                     let [expected, found] = [(&cpu, 0), (gpu, 1)].map(|(device, n)| {
                         let mut masks = vec![u32::MAX; tables.len() * OCTANTS];
                         let matter = matter[n].as_ref();
-                        let (fluid, lightest) = (Some(&pools[n]), Some(&lightest[n]));
-                        flag(device, &tables, &coordinates, fluid, matter, lightest, &criteria, buffer, &mut masks);
+                        let (fluid, followed) = (Some(&pools[n]), Some(&followed[n]));
+                        flag(device, &tables, &coordinates, fluid, matter, followed, &criteria, buffer, &mut masks);
                         masks
                     });
                     set += expected.iter().filter(|mask| **mask != 0).count();

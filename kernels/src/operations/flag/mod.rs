@@ -49,8 +49,8 @@ pub enum FlagCriterion<T> {
     DensityAbove(T),
     /// Density of dark matter above this: of all matter less the gas. Met nowhere without dark matter.
     DarkMatterAbove(T),
-    /// Weights of particles of mass class 0 above this ([`WeightUnit::whole`] is one particle).
-    LightestAbove(T),
+    /// Weights of followed particles above this ([`WeightUnit::whole`] is one particle).
+    FollowedAbove(T),
     /// Relative change across the cell, |u₊ − u₋|/(2u), on any axis at least this (paper, section 4.2).
     GradientAbove {
         /// Of which quantity.
@@ -87,7 +87,7 @@ impl<T> FlagCriterion<T> {
         match self {
             Self::DensityAbove(threshold) => Self::DensityAbove(raise(threshold)),
             Self::DarkMatterAbove(threshold) => Self::DarkMatterAbove(raise(threshold)),
-            Self::LightestAbove(threshold) => Self::LightestAbove(raise(threshold)),
+            Self::FollowedAbove(threshold) => Self::FollowedAbove(raise(threshold)),
             Self::GradientAbove { of, threshold } => Self::GradientAbove { of, threshold: raise(threshold) },
             Self::LohnerAbove { of, threshold, filter } => {
                 Self::LohnerAbove { of, threshold: raise(threshold), filter }
@@ -101,7 +101,7 @@ impl<T> FlagCriterion<T> {
     fn is_on_gas(&self, with_matter: bool) -> bool {
         match self {
             Self::DensityAbove(_) => !with_matter,
-            Self::DarkMatterAbove(_) | Self::LightestAbove(_) | Self::Inside(_) => false,
+            Self::DarkMatterAbove(_) | Self::FollowedAbove(_) | Self::Inside(_) => false,
             Self::GradientAbove { .. } | Self::LohnerAbove { .. } | Self::JeansCellsBelow(_) => true,
             Self::Where(program) => program.reads(Op::is_of_gas) || !with_matter && program.reads(Op::is_of_matter),
         }
@@ -114,7 +114,7 @@ impl<T> FlagCriterion<T> {
             Self::Where(program) => program.reads(|op| op == Op::DivergenceOfVelocity),
             Self::DensityAbove(_)
             | Self::DarkMatterAbove(_)
-            | Self::LightestAbove(_)
+            | Self::FollowedAbove(_)
             | Self::JeansCellsBelow(_)
             | Self::Inside(_) => false,
         }
@@ -168,8 +168,8 @@ pub struct FlagCriteria<T> {
 /// * `fluid`: conserved, comoving, `[slots, 6, 16, 16, 16]`; none where no criterion is on gas.
 /// * `matter`: density of gas and dark matter, `[slots, 16, 16, 16]`, in place of the gas's for [`FlagCriterion::DensityAbove`]; what it has
 ///   beyond the gas is dark matter.
-/// * `lightest`: deposits of particles of class 0 ([`WeightUnit::lightest_alone`]), `[slots, 16, 16, 16]`; needed for
-///   [`FlagCriterion::LightestAbove`].
+/// * `followed`: deposits of the particles that refinement follows ([`WeightUnit::followed_alone`]), `[slots, 16, 16, 16]`; needed for
+///   [`FlagCriterion::FollowedAbove`].
 /// * `buffer`: cells around a flagged cell that are flagged with it; at most a patch (8).
 /// * `masks`: `[groups, 8]`; bit [`crate::layout::direction`] of a patch's mask says that the patch in that direction
 ///   contains a flagged or buffer cell because of this patch (the centre bit: the patch itself).
@@ -184,14 +184,14 @@ pub fn flag<T: Real>(
     coordinates: &[[u32; 3]],
     fluid: Option<&Buffer<T>>,
     matter: Option<&Buffer<T>>,
-    lightest: Option<&Buffer<u64>>,
+    followed: Option<&Buffer<u64>>,
     criteria: &FlagCriteria<T>,
     buffer: usize,
     masks: &mut [u32],
 ) {
-    let counts = |criterion: &FlagCriterion<T>| matches!(criterion, FlagCriterion::LightestAbove(_));
+    let counts = |criterion: &FlagCriterion<T>| matches!(criterion, FlagCriterion::FollowedAbove(_));
     assert!(
-        lightest.is_some() || !criteria.met.criteria().any(counts),
+        followed.is_some() || !criteria.met.criteria().any(counts),
         "a criterion on particles without their number"
     );
     assert!(fluid.is_none_or(|fluid| fluid.len() % GROUP_VALUES == 0), "a fluid pool holds whole groups");
@@ -204,13 +204,13 @@ pub fn flag<T: Real>(
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
             let [fluid, matter] = [fluid, matter].map(|pool| pool.map(Buffer::host));
-            let pools = Pools { fluid, matter, lightest: lightest.map(Buffer::host) };
+            let pools = Pools { fluid, matter, followed: followed.map(Buffer::host) };
             cpu::flag(Isa::best(), tables, coordinates, pools, criteria, buffer, masks);
         }),
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => {
             let pools = [fluid, matter];
-            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, pools, lightest, criteria, buffer));
+            masks.copy_from_slice(&cuda::flag(device, tables, coordinates, pools, followed, criteria, buffer));
         }
     }
 }

@@ -26,7 +26,7 @@ fn level<T: Real>(mesh: &Mesh, level: usize) -> FlagLevel<T> {
 }
 
 fn pools<'a, T>(fluid: Option<&'a [T]>, matter: Option<&'a [T]>) -> Pools<'a, T> {
-    Pools { fluid, matter, lightest: None }
+    Pools { fluid, matter, followed: None }
 }
 
 /// The flagged cells of a group in the order of its layout, the same on every instruction set.
@@ -290,24 +290,24 @@ fn dark_matter_is_what_matter_has_beyond_the_gas() {
     }
 }
 
-/// Particles of class 0 by their deposits, in whichever slot the group is.
+/// Followed particles by their deposits, in whichever slot the group is.
 #[test]
-fn the_number_of_the_lightest_particles_is_that_of_their_deposits() {
+fn the_number_of_followed_particles_is_that_of_their_deposits() {
     let ((mesh, fluid), mut noise) = (rough_gas(), Noise::new(15));
     let weights: Vec<u64> =
         (0..mesh.group_count() * GROUP_CELLS).map(|_| (noise.next().abs() * 4.0 * WHOLE as f64) as u64).collect();
     let criteria =
-        FlagCriteria { met: FlagCriterion::LightestAbove(2.5 * WHOLE as f64).into(), level: level::<f64>(&mesh, 1) };
+        FlagCriteria { met: FlagCriterion::FollowedAbove(2.5 * WHOLE as f64).into(), level: level::<f64>(&mesh, 1) };
     let tables = mesh.tables(1);
     let slot = tables.slots[2] as usize;
     let expected: Vec<bool> =
         weights[slot * GROUP_CELLS..][..GROUP_CELLS].iter().map(|&w| w as f64 / WHOLE as f64 > 2.5).collect();
     for isa in Isa::available() {
         let mut scratch = Scratch::for_criteria(&criteria);
-        let pools = Pools { lightest: Some(&weights), ..pools(Some(&fluid), None) };
+        let pools = Pools { followed: Some(&weights), ..pools(Some(&fluid), None) };
         let rows = flagged_rows(isa, &tables, 2, [0; 3], pools, &criteria, &mut scratch);
         let found: Vec<bool> = (0..GROUP_CELLS).map(|c| rows[c / GROUP] >> (c % GROUP) & 1 == 1).collect();
-        assert_same(&found, &expected, "lightest particles");
+        assert_same(&found, &expected, "followed particles");
     }
 }
 

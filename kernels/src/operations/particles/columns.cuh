@@ -11,6 +11,7 @@ struct Columns {
 
     __device__ float velocity(int axis, size_t n) const { return of_bits(columns[3 + axis][n]); }
     __device__ int mass_class(size_t n) const { return class_of(columns[7][n]); }
+    __device__ int kind(size_t n) const { return kind_of(columns[7][n]); }
 };
 
 __device__ inline size_t particle() { return size_t(blockIdx.x) * blockDim.x + threadIdx.x; }

@@ -202,7 +202,7 @@ extern "C" __global__ void deposit_particles_f32(GroupLocator locator, int level
     if (n >= particles.count) return;
     uint32_t position[3];
     position_after(particles, n, drift, position);
-    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    const uint32_t scale = unit.of_kind[particles.kind(n)];
     Around<2>(locator, level, position, unit.bits).deposit(scale, mass, overflow);
 }
 
@@ -214,7 +214,7 @@ extern "C" __global__ void deposit_finer_particles_f32(GroupLocator locator, int
     const size_t n = is_there ? particle() : 0;
     uint32_t position[3];
     position_after(particles, n, drift, position);
-    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    const uint32_t scale = unit.of_kind[particles.kind(n)];
     Around<2>(locator, level, position, unit.bits).deposit_together(is_there, scale, unit.bits, mass, overflow);
 }
 
@@ -225,7 +225,7 @@ extern "C" __global__ void deposit_coarser_particles_f32(GroupLocator locator, i
     if (n >= particles.count) return;
     uint32_t position[3];
     position_after(particles, n, drift, position);
-    const uint32_t scale = unit.of_class[particles.mass_class(n)];
+    const uint32_t scale = unit.of_kind[particles.kind(n)];
     Around<3>::of_coarser(locator, level, position, unit.bits).deposit(scale, mass, overflow);
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::layout::{GROUP, PATCH, cell_coordinate};
 use crate::level::level_topology::NONE;
-use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, mass_of_class};
+use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, mass_of_class, not_followed};
 use crate::testing::{Mesh, Noise, with_gpu};
 
 const LEVELS: usize = 3;
@@ -161,26 +161,30 @@ fn left_in_cells(
     (mass.to_host(), overflow.cell())
 }
 
-/// A particle of class c leaves the bits of 8ᶜ of class 0 at its place. Counting the lightest, it leaves nothing.
+/// A particle of class c leaves the bits of 8ᶜ of class 0 at its place, marked or not. Where followed ones alone count, it leaves
+/// nothing, nor does one of class 0 with the mark.
 #[test]
 fn a_heavy_particle_is_as_many_light_ones() {
     let device = Device::cpu(2).unwrap();
     let some = particles(600, &mut Noise::new(21));
     for heaviest in [1, 2, 3] {
-        let heavy = with_classes(some.clone(), heaviest);
+        let mut heavy = with_classes(some.clone(), heaviest);
+        let mark = (not_followed(0) >> 32) as u32;
+        heavy[7].iter_mut().step_by(2).for_each(|upper_half| *upper_half |= mark);
         let class = |n: usize| class_of(of_upper_half(heavy[7][n]));
         let copies = |of: &dyn Fn(usize) -> usize| {
             some.each_ref().map(|column| (0..600).flat_map(|n| vec![column[n]; of(n)]).collect::<Vec<u32>>())
         };
         let light = copies(&|n| mass_of_class(class(n)) as usize);
+        let followed = copies(&|n| usize::from(class(n) == 0 && n % 2 != 0));
         let lightest = copies(&|n| usize::from(class(n) == 0));
-        assert!(light[0].len() > 600 && lightest[0].len() < 600);
+        assert!(light[0].len() > 600 && followed[0].len() < lightest[0].len() && lightest[0].len() < 600);
         for levels in [(0, 0), (1, 1), (1, 2), (2, 1)] {
             let left = |columns, unit| left_in_cells(&device, levels, columns, unit);
             let unit = WeightUnit::for_heaviest(heaviest);
             assert!(left(&heavy, unit) == left(&light, unit), "class {heaviest}, levels {levels:?}");
-            let alone = left(&lightest, unit);
-            assert!(left(&heavy, unit.lightest_alone()) == alone, "the lightest, levels {levels:?}");
+            let alone = left(&followed, unit);
+            assert!(left(&heavy, unit.followed_alone()) == alone, "followed, levels {levels:?}");
         }
     }
 }
@@ -539,7 +543,7 @@ fn a_gpu_adds_particles_in_few_cells_alike() {
             column.iter_mut().enumerate().filter(|(n, _)| n % 9 != 0).for_each(|(n, x)| *x = centre(n) + (*x >> 7));
         }
         let units = [2, 7].map(WeightUnit::for_heaviest);
-        for (level, unit) in [(0, units[0]), (0, units[1]), (1, units[1]), (0, units[0].lightest_alone())] {
+        for (level, unit) in [(0, units[0]), (0, units[1]), (1, units[1]), (0, units[0].followed_alone())] {
             let tables = mesh.tables(level);
             let [expected, found] = [&Device::cpu(2).unwrap(), gpu].map(|device| {
                 let particles = Particles::from_host(device, columns.clone()).unwrap();

@@ -110,7 +110,7 @@ fn columns(
     npy::write(&file("particle_mass"), &[count], pieces().map(|piece| piece.map(mass).collect::<Vec<f64>>()))?;
     written.push(("particle_mass".into(), "Msun/h", "mass of a particle"));
     npy::write(&file("particle_id"), &[count], pieces().map(|piece| &particles.id[piece]))?;
-    written.push(("particle_id".into(), "", "identity, with the mass class in bits 60 to 62"));
+    written.push(("particle_id".into(), "", "identity, with the mass class in bits 60 to 62 and a mark in bit 59"));
     Ok(written)
 }
 

@@ -38,13 +38,15 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &["particles_above(number: ?) -> Map"],
         "Where a cell holds more dark-matter particles than this: the mass of their clouds in the cell (density times volume) \
          over that of a particle, so not always a whole number. Of particles of several masses only the lightest count, so \
-         that a zoom simulation refines its region alone. Needs dark matter.",
+         that a zoom simulation refines its region alone, and of these, where `follow` of the initial condition or its file says \
+         which, only those. Needs dark matter.",
     )
     .used_as("particles_above(8), with thresholds as in density_above"),
     Function::new(
         &["region_of_particles(level: ?) -> Map"],
-        "Where a cell holds mass of the lightest particles, on levels below `level`: follows the region of a zoom simulation, also \
-         within `all`. Where all particles have one mass, this is every cell near one.",
+        "Where a cell holds mass of particles that `particles_above` counts, on levels below `level`: follows the region of a zoom \
+         simulation, or the particles that `follow` of `ic_gaussian` or `ic_load` names, also within `all`. Where all count, this \
+         is every cell near a particle.",
     )
     .used_as("region_of_particles(2) or all([region_of_particles(5), overdensity_above(|level| 8 ** (level + 1))])"),
     Function::new(

@@ -71,13 +71,15 @@ pub(super) fn read(source: &Source, stated: DarkMatterHeader, lengths: [f64; 3])
     Ok(particles)
 }
 
-/// Checks that particles, or a part of them, are of mass classes that the header has.
+/// Checks that particles, or a part of them, are of mass classes that the header has, and no more of them marked.
 fn check_classes(source: &Source, particles: &HostParticles, stated: DarkMatterHeader) -> Result<(), SimError> {
     let found = particles.header();
-    let too_many = (0..found.heavier.len()).find(|&n| found.heavier[n] > stated.heavier[n]);
-    too_many.map_or(Ok(()), |n| {
-        let (found, stated, class) = (found.heavier[n], stated.heavier[n], n + 1);
-        Err(source.not(format!("{IDENTITIES} has {found} particles of mass class {class}; its header has {stated}")))
+    let of_classes = (1..).zip(found.heavier.into_iter().zip(stated.heavier));
+    let of_classes = of_classes.map(|(class, counts)| (format!("of mass class {class}"), counts));
+    let marked = ("that refinement does not follow".to_owned(), (found.not_followed, stated.not_followed));
+    let too_many = of_classes.chain([marked]).find(|(_, (found, stated))| found > stated);
+    too_many.map_or(Ok(()), |(which, (found, stated))| {
+        Err(source.not(format!("{IDENTITIES} has {found} particles {which}; its header has {stated}")))
     })
 }
 

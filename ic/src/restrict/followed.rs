@@ -1,21 +1,21 @@
-//! Deposits of the lightest particles on a complete level, for criteria that count them.
+//! Deposits of the particles that refinement follows on a complete level, for criteria that count them.
 
 use super::layers::Layers;
 use comove_sim::kernels::layout::{GROUP, GROUP_CELLS, cell};
-use comove_sim::kernels::point::particle::{Cloud, class_of};
+use comove_sim::kernels::point::particle::{Cloud, is_followed};
 use comove_sim::parallel::Communicator;
 use comove_sim::refinement::RefinementContext;
 use comove_sim::{Criterion, HostParticles, Key};
 
-/// Positions of particles of class 0 whose clouds may reach the layers of groups that a rank flags.
-pub(super) struct Lightest {
+/// Positions of followed particles whose clouds may reach the layers of groups that a rank flags.
+pub(super) struct Followed {
     positions: Vec<[u32; 3]>,
     /// Bits of a weight along one axis.
     bits: u32,
 }
 
-impl Lightest {
-    /// Sends positions to the ranks that deposit them; `None` where particles have one mass or no criterion counts them.
+impl Followed {
+    /// Sends positions to the ranks that deposit them; `None` where all particles are followed or no criterion counts them.
     /// Collective.
     pub(super) fn gather(
         communicator: &Communicator,
@@ -23,10 +23,10 @@ impl Lightest {
         particles: Option<&HostParticles>,
         context: &RefinementContext<'_, f64>,
     ) -> Option<Self> {
-        let header = context.dark_matter.filter(|header| header.heaviest_class() > 0)?;
+        let unit = context.dark_matter.and_then(|header| header.unit_of_followed())?;
         let particles = particles.filter(|_| context.parameters.refine.iter().any(Criterion::counts_particles))?;
         let mut messages = vec![Vec::<u8>::new(); communicator.size()];
-        for n in (0..particles.id.len()).filter(|&n| class_of(particles.id[n]) == 0) {
+        for n in (0..particles.id.len()).filter(|&n| is_followed(particles.id[n])) {
             let position = [0, 1, 2].map(|axis| particles.position[axis][n]);
             for rank in layers.ranks_near(position[2]) {
                 messages[rank].extend_from_slice(bytemuck::bytes_of(&position));
@@ -34,7 +34,7 @@ impl Lightest {
         }
         let received = communicator.exchange(messages);
         let positions = received.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, [u32; 3]>(bytes)).collect();
-        Some(Self { positions, bits: header.weight_unit().bits() })
+        Some(Self { positions, bits: unit.bits() })
     }
 
     /// Weights in the cells of groups of a complete level, `[keys, 16, 16, 16]`.
