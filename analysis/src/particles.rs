@@ -2,6 +2,7 @@
 
 use crate::error::AnalysisError;
 use crate::region::{Region, RegionOptions};
+use comove_sim::kernels::point::particle::unmarked;
 use comove_sim::{Snapshot, Units};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ impl Default for ParticleOptions {
 /// A particle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Particle {
-    /// Identity.
+    /// Identity, with the mass class in bits 60 to 62.
     pub id: u64,
     /// Position: comoving Mpc/h, in non-comoving coordinates code length.
     pub position: [f64; 3],
@@ -57,16 +58,18 @@ pub fn particles(
     };
     let (header, lengths) = (&snapshot.header, snapshot.box_lengths());
     let position = |n: usize| [0, 1, 2].map(|axis| particles.coordinate(n, axis, lengths[axis]));
+    // whether refinement follows a particle makes no difference
+    let id = |n: usize| unmarked(particles.id[n]);
     let mut found: Vec<usize> = (0..particles.len()).filter(|&n| region.holds(snapshot, position(n))).collect();
     if found.len() > options.most {
-        found.select_nth_unstable_by_key(options.most, |&n| mixed(particles.id[n]));
+        found.select_nth_unstable_by_key(options.most, |&n| mixed(id(n)));
         found.truncate(options.most);
     }
-    found.sort_unstable_by_key(|&n| particles.id[n]);
+    found.sort_unstable_by_key(|&n| id(n));
     let units = Units::new(header.cosmology);
     let unit = units.velocity_km_s(header.a);
     let particle = |n: usize| Particle {
-        id: particles.id[n],
+        id: id(n),
         position: position(n),
         velocity: [0, 1, 2].map(|axis| unit * f64::from(particles.velocity[axis][n])),
         mass: particles.mass(n) * units.mass_msun_h(),
@@ -78,6 +81,7 @@ pub fn particles(
 mod tests {
     use super::*;
     use crate::fixture::{Fixture, random_particles, with_particles};
+    use comove_sim::kernels::point::particle::marked;
 
     /// All of a ball about a corner of the box; of too many the same ones whatever order the snapshot has them in.
     #[test]
@@ -94,6 +98,7 @@ mod tests {
         columns.velocity.iter_mut().for_each(|column| column.reverse());
         let few = ParticleOptions { most: 50 };
         let some = particles(&snapshot, &ball, &few).unwrap();
+        columns.id.iter_mut().step_by(2).for_each(|id| *id = marked(*id));
         assert_eq!(particles(&shuffled, &ball, &few).unwrap(), some);
         assert!(some.len() == 50 && some.iter().all(|p| all.contains(p)));
         // from all over the box, in the order of their identities

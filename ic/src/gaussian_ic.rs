@@ -191,20 +191,36 @@ impl GaussianIc {
             }
             zoom.check(self.cells, self.box_mpc_h)?;
         }
-        let places = self.cells.iter().map(|&n| n as u64).product::<u64>();
-        match self.follow.last() {
-            Some(last) if !self.dark_matter => {
-                Err(refuse("follow", last.to_string(), "needs particles; set dark_matter: true, or remove follow"))
-            }
-            Some(last) if last >= places => {
-                let reason = format!(
-                    "no particle of a lattice of {:?} has this identity: give those of a run of as many cells without zoom",
-                    self.cells
-                );
-                Err(refuse("follow", last.to_string(), &reason))
-            }
-            _ => Ok(()),
+        self.check_follow()
+    }
+
+    fn check_follow(&self) -> Result<(), IcError> {
+        let Some(last) = self.follow.last() else { return Ok(()) };
+        let refuse =
+            |id: u64, reason: String| Err(IcError::Parameter { name: "follow", value: id.to_string(), reason });
+        if !self.dark_matter {
+            return refuse(last, "needs particles; set dark_matter: true, or remove follow".into());
         }
+        let cells = self.cells;
+        if u128::from(last) >= cells.iter().map(|&n| n as u128).product() {
+            let text = "has this identity: give those of a run of as many cells without zoom";
+            return refuse(last, format!("no particle of a lattice of {cells:?} {text}"));
+        }
+        if self.outside_zoom() == self.follow.len() {
+            let reason = "no given place has particles of the finest lattice: enlarge extent of zoom, or give others";
+            return refuse(last, reason.into());
+        }
+        Ok(())
+    }
+
+    /// How many of the places of [`GaussianIc::follow`] have no particle of the finest lattice.
+    pub fn outside_zoom(&self) -> u64 {
+        let Some(zoom) = &self.zoom else { return 0 };
+        let nests = zoom.nests(self.cells, self.box_mpc_h);
+        let finest = nests.last().expect("at least the coarsest");
+        let [nx, ny, _] = self.cells.map(|n| n as u64);
+        let place = |number: u64| [number % nx, number / nx % ny, number / (nx * ny)].map(|i| i as usize);
+        self.follow.iter().filter(|&number| !finest.reaches(place(number), zoom.levels)).count() as u64
     }
 
     /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
@@ -251,7 +267,7 @@ impl GaussianIc {
             let [width, depth, _] = self.cells.map(|n| n as u64);
             mesh.follow(communicator, self.box_mpc_h, |number| {
                 let [i, j, k] = place(number);
-                self.follow.holds((k * depth + j) * width + i)
+                self.follow.contains((k * depth + j) * width + i)
             });
         }
         mesh.check(communicator)?;
@@ -846,8 +862,10 @@ mod tests {
         assert!(said.starts_with("follow = 4096: no particle of a lattice of [16, 16, 16]"), "{said}");
         // in a place without fine particles
         let elsewhere = GaussianIc { follow: [8 * 257].into_iter().collect(), ..zoomed(1) };
-        let said = elsewhere.generate(&alone, &silent).unwrap_err().to_string();
-        assert!(said.contains("followed particles = none of"), "{said}");
+        let said = elsewhere.check().unwrap_err().to_string();
+        assert!(said.starts_with("follow = 2056: no given place has particles of the finest lattice"), "{said}");
+        let some = GaussianIc { follow: [first, 8 * 257].into_iter().collect(), ..zoomed(1) };
+        assert!(some.check().is_ok() && some.outside_zoom() == 1);
     }
 
     #[test]

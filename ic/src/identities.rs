@@ -11,9 +11,9 @@ pub struct Identities(
 );
 
 impl Identities {
-    /// Their number.
+    /// Number of identities.
     pub fn len(&self) -> u64 {
-        self.0.iter().map(|[first, last]| last - first + 1).sum()
+        self.0.iter().map(|[first, last]| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
     /// Whether there are none.
@@ -21,13 +21,18 @@ impl Identities {
         self.0.is_empty()
     }
 
-    /// The largest.
+    /// The largest identity.
     pub fn last(&self) -> Option<u64> {
         self.0.last().map(|[_, last]| *last)
     }
 
+    /// The identities in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|&[first, last]| first..=last)
+    }
+
     /// Whether this is one of them.
-    pub fn holds(&self, id: u64) -> bool {
+    pub fn contains(&self, id: u64) -> bool {
         let after = self.0.partition_point(|[first, _]| *first <= id);
         after.checked_sub(1).is_some_and(|n| id <= self.0[n][1])
     }
@@ -68,7 +73,7 @@ impl TryFrom<String> for Identities {
         };
         let ranges: Option<Vec<[u64; 2]>> = text.split_whitespace().map(range).collect();
         ranges
-            .filter(|ranges| ranges.is_sorted_by(|a, b| a[1] < b[0]))
+            .filter(|ranges| ranges.is_sorted_by(|a, b| a[1].saturating_add(1) < b[0]))
             .map(Self)
             .ok_or_else(|| format!("\"{text}\": expected ascending ranges as in \"0-15 32\""))
     }
@@ -83,11 +88,11 @@ mod tests {
         let some: Identities = [7, 3, 2, 9, 8, 2, u64::MAX].into_iter().collect();
         assert_eq!(String::from(some.clone()), format!("2-3 7-9 {}", u64::MAX));
         assert_eq!((some.len(), some.last()), (6, Some(u64::MAX)));
-        let held: Vec<u64> = (0..12).chain([u64::MAX]).filter(|&id| some.holds(id)).collect();
+        let held: Vec<u64> = (0..12).chain([u64::MAX]).filter(|&id| some.contains(id)).collect();
         assert_eq!(held, [2, 3, 7, 8, 9, u64::MAX]);
         assert_eq!(Identities::try_from(String::from(some.clone())), Ok(some));
-        assert!(Identities::default().is_empty() && !Identities::default().holds(0));
-        for bad in ["3-2", "1 1", "a", "4-", "5 2"] {
+        assert!(Identities::default().is_empty() && !Identities::default().contains(0));
+        for bad in ["3-2", "1 1", "0-1 2-3", "a", "4-", "5 2"] {
             assert!(Identities::try_from(bad.to_owned()).unwrap_err().contains("expected ascending ranges"), "{bad}");
         }
     }

@@ -40,14 +40,16 @@ impl LoadIc {
             return Err(self.content(format!("{}; if the file is right, set trust: \"reason\"", wrong.join("; "))));
         }
         if !self.follow.is_empty() {
-            let (found, given) =
-                (mesh.follow(communicator, self.box_mpc_h, |number| self.follow.holds(number)), self.follow.len());
-            if found < given {
-                let reason = format!(
-                    "{found} particles of the lightest mass have the {given} identities of follow: give those of this file"
-                );
-                return Err(self.content(reason));
+            mesh.follow(communicator, self.box_mpc_h, |number| self.follow.contains(number));
+        }
+        if let Some(DarkMatter::Set(set)) = &mesh.dark_matter {
+            if let Some(id) = set.first_missing(communicator, &self.follow) {
+                let reason = "no particle of the lightest mass has this identity: give those of this file";
+                return Err(self.content(format!("follow = {id}: {reason}")));
             }
+            set.check_followed(communicator).map_err(|error| self.content(error.to_string()))?;
+        } else if !self.follow.is_empty() {
+            return Err(self.content("follow: there is no dark matter to follow: remove follow".into()));
         }
         progress("initial condition", 1.0);
         Ok((mesh, examination))

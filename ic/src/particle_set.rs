@@ -1,12 +1,13 @@
 //! Dark matter at given positions.
 
 use crate::error::IcError;
+use crate::identities::Identities;
 use crate::ordered_sum::{BLOCK, ordered_sum_of_ranks};
 use crate::slab::part;
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
 use comove_sim::kernels::point::particle::{
-    CLASSES, class_of, is_followed, mass_of, mass_of_class, not_followed, number_of, unmarked,
+    CLASSES, class_of, is_followed, marked, mass_of, mass_of_class, number_of, unmarked,
 };
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
@@ -119,13 +120,20 @@ impl ParticleSet {
         count[0]
     }
 
-    /// Has refinement follow, of the particles of class 0, those alone whose numbers a function picks; returns how many: collective.
-    pub(crate) fn follow(&mut self, communicator: &Communicator, picks: impl Fn(u64) -> bool + Sync) -> u64 {
+    /// Has refinement follow, of the particles of class 0, those alone whose numbers a function picks.
+    pub(crate) fn follow(&mut self, picks: impl Fn(u64) -> bool + Sync) {
         self.id.par_iter_mut().filter(|id| class_of(**id) == 0).for_each(|id| {
             let number = number_of(*id);
-            *id = if picks(number) { number } else { not_followed(number) };
+            *id = if picks(number) { number } else { marked(number) };
         });
-        self.followed(communicator)
+    }
+
+    /// The first of some identities that no particle of class 0 has, on any rank: collective.
+    pub(crate) fn first_missing(&self, communicator: &Communicator, identities: &Identities) -> Option<u64> {
+        let own: Vec<u64> = self.id.iter().copied().filter(|&id| is_followed(id) && identities.contains(id)).collect();
+        let of_ranks = communicator.gather_all(bytemuck::cast_slice(&own));
+        let found: Identities = of_ranks.iter().flat_map(|ids| bytemuck::pod_collect_to_vec::<u8, u64>(ids)).collect();
+        identities.iter().find(|&id| !found.contains(id))
     }
 
     /// The number of particles in words, with that of each further mass, and of those that refinement does not follow: collective.
@@ -137,7 +145,7 @@ impl ParticleSet {
         let heavier = heavier.collect::<String>();
         let marked = match counts[0] - self.followed(communicator) {
             0 => String::new(),
-            marked => format!(", {marked} of the lightest without refinement"),
+            marked => format!(", {marked} of the lightest not followed by refinement"),
         };
         format!("{}{heavier}{marked}", counts.iter().sum::<u64>())
     }
@@ -175,15 +183,6 @@ impl ParticleSet {
                 "must be below 2⁶³, where bits 60 to 62 are the mass class and bit 59 a mark; number particles anew",
             );
         }
-        let lightest = self.counts(communicator)[0];
-        if lightest > 0 && self.followed(communicator) == 0 {
-            let value = format!("none of {lightest}");
-            return refuse(
-                "followed particles",
-                value,
-                "refinement needs some to follow: clear bit 59 of their identities",
-            );
-        }
         if let Some(id) = self.repeated_id(communicator) {
             return refuse(
                 "particle identity",
@@ -200,6 +199,24 @@ impl ParticleSet {
             }
         }
         Ok(())
+    }
+
+    /// Checks that refinement has particles to follow: collective.
+    ///
+    /// # Errors
+    /// [`IcError::Parameter`], on all ranks.
+    pub(crate) fn check_followed(&self, communicator: &Communicator) -> Result<(), IcError> {
+        let lightest = self.counts(communicator)[0];
+        if lightest == 0 || self.followed(communicator) > 0 {
+            return Ok(());
+        }
+        let reason = "refinement needs some to follow: give follow, set ic_refmap to 1 in their cells, or clear bit 59 of their \
+                      identities";
+        Err(IcError::Parameter {
+            name: "followed particles",
+            value: format!("none of {lightest}"),
+            reason: reason.into(),
+        })
     }
 
     /// The lowest identity that two particles have: collective.

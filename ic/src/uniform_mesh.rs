@@ -127,23 +127,17 @@ impl UniformMesh {
         })
     }
 
-    /// Has refinement follow, of the particles of class 0, those alone whose numbers a function picks; returns how many. A lattice
-    /// becomes particles at given positions. Collective.
-    pub(crate) fn follow(
-        &mut self,
-        communicator: &Communicator,
-        box_mpc_h: f64,
-        picks: impl Fn(u64) -> bool + Sync,
-    ) -> u64 {
+    /// Has refinement follow, of the particles of class 0, those alone whose numbers a function picks. A lattice becomes particles at
+    /// given positions. Collective.
+    pub(crate) fn follow(&mut self, communicator: &Communicator, box_mpc_h: f64, picks: impl Fn(u64) -> bool + Sync) {
         let lengths = self.cells.map(|n| box_mpc_h * n as f64 / self.cells[0] as f64);
         let is_lattice = self.lattice().is_some();
-        let Some(HostParticles { position, velocity, id, .. }) = self.take_particles(lengths, 1.0) else { return 0 };
+        let Some(HostParticles { position, velocity, id, .. }) = self.take_particles(lengths, 1.0) else { return };
         let counts = [id.len() as u64];
         let set = ParticleSet { position, velocity, id };
         let mut set = if is_lattice { set.in_rows(communicator, &counts) } else { set };
-        let followed = set.follow(communicator, picks);
+        set.follow(picks);
         self.dark_matter = Some(DarkMatter::Set(set));
-        followed
     }
 
     fn of_lattice(&self, lattice: &Lattice, box_lengths: [f64; 3], particle_mass: f64) -> HostParticles {

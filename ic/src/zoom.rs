@@ -162,6 +162,11 @@ impl Nest {
         is_in(&self.region) && !is_in(&self.covered)
     }
 
+    /// True for a cell of a lattice coarser by some levels in which one of this lattice's cells has a particle, finer ones apart.
+    pub(crate) fn reaches(&self, cell: [usize; 3], levels: u8) -> bool {
+        (0..3).all(|axis| (cell[axis] << levels..(cell[axis] + 1) << levels).any(|i| self.region[axis].holds(i)))
+    }
+
     /// Identity of a particle: its class, and its place on the lattice, x fastest.
     pub(crate) fn id(&self, [i, j, k]: [usize; 3]) -> u64 {
         let [nx, ny, _] = self.cells;

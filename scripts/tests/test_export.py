@@ -142,6 +142,26 @@ def test_grafic_has_the_grid_and_the_lattice(both):
     assert "32768 particles; --format grafic needs a particle for each of the [64, 64, 64] cells of level 1" in refused
 
 
+def test_marks_come_back(tmp_path):
+    """What refinement follows, in GRAFIC files; other exports have identities without it."""
+    folder = recipe(tmp_path, 16, False)
+    text = (folder / "export.rhai").read_text()
+    followed = [17, 18, 300, 4000]
+    (folder / "export.rhai").write_text(text.replace("gas: false", f"gas: false, follow: {followed}"))
+    comove(folder, "run", "export.rhai")
+    snapshot = next(folder.glob("export/evolve-*/output_z20.h5"))
+    assert "4092 of the lightest not followed by refinement" in comove(folder, "inspect", snapshot)
+    comove(folder, "export", snapshot, "ics", "--format", "grafic")
+    comove(folder, "export", snapshot, "arrays", "--format", "npy")
+    assert np.array_equal(np.sort(np.load(folder / "arrays/particle_id.npy")), np.arange(16**3))
+    load = 'ic_load(C, "ics", #{ box_mpc_h: 20, cells: 16, z: 20, trust: "evolved" })'
+    (folder / "again.rhai").write_text("\n".join([*text.splitlines()[:2], f"const IC = {load};", 'campaign("again", [IC])']))
+    comove(folder, "run", "again.rhai")
+    with h5py.File(next(folder.glob("again/ic_load-*/initial_condition.h5"))) as file:
+        is_marked = file["id"][:] >> np.uint64(59) == 1
+    assert np.array_equal(np.flatnonzero(~is_marked), followed)
+
+
 def test_arrays_are_what_yt_averages(both):
     folder, snapshot = both
     comove(folder, "export", snapshot, "arrays", "--format", "npy", "--level", "1")

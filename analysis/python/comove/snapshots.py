@@ -34,7 +34,8 @@ def particles(path: Path) -> pd.DataFrame:
         names = {"x": "ParPosX", "y": "ParPosY", "z": "ParPosZ", "vx": "ParVelX", "vy": "ParVelY", "vz": "ParVelZ"}
         columns = {name: file["Particle"][dataset][:] for name, dataset in names.items()}
         mass = file["Particle/ParMass"][:]
-        identity = pd.Index(file["Comove/particle_id"][:], name="id")
+        # without the mark of particles that refinement does not follow
+        identity = pd.Index(file["Comove/particle_id"][:] & ~np.uint64(1 << 59), name="id")
         grams = float(file["Info/InputPara"]["Unit_M"])
     cosmology = head.get("cosmology")
     if cosmology is None:

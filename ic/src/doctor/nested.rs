@@ -15,7 +15,7 @@ const DENSITY: f64 = 1.1;
 const GROSS_DENSITY: f64 = 1.5;
 
 /// Density contrast over that of the coarser mesh without a remark. Meshes of MUSIC share long waves alone: 0.44 to 0.57 with cells of
-/// 3 and 1.6 Mpc/h, as much as 0.36 one cell beside their place.
+/// 3 and 1.6 Mpc/h, and 0.36 one cell beside their place, so that an offset of some cells alone is found.
 const CONTRAST: RangeInclusive<f64> = 0.3..=1.5;
 
 /// The same of velocities, whose waves are longer.
@@ -27,8 +27,8 @@ const UNRELATED: f64 = 0.15;
 /// Mean square contrast below which a mesh has no waves to compare.
 const SMOOTH: f64 = 1e-12;
 
-/// Compares the gas of each nested mesh with that of the next coarser one. Collective; of nested meshes ranks have the planes in
-/// those that they have of the first one.
+/// Compares the gas of each nested mesh with that of the next coarser one. Collective; each rank holds
+/// the planes of a nested mesh that lie in its planes of the first mesh.
 ///
 /// * `share`: mean density of the gas
 /// * `rate`: ṽ over the displacement of the growing mode
@@ -217,8 +217,7 @@ mod tests {
     #[test]
     fn nested_meshes_of_one_universe_are_good() {
         let alone = said(1, |_| {});
-        println!("{alone:#?}");
-        assert!(alone.len() == 6 && alone.iter().all(|(_, verdict, _)| *verdict == Verdict::Good));
+        assert!(alone.len() == 6 && alone.iter().all(|(_, verdict, _)| *verdict == Verdict::Good), "{alone:#?}");
         assert_eq!(said(3, |_| {}), alone);
     }
 
@@ -239,7 +238,7 @@ mod tests {
         assert!(found.starts_with("gas of nested mesh 2 has 6.6") && found.contains("times the density of"), "{found}");
         let found = wrong(&scaled(0, 1.0, 50.0));
         assert!(found.contains("gas of nested mesh 1 has") && found.contains("v_pec in 100 km/s"), "{found}");
-        // the finest mesh, whose waves are short, two of its cells further along x
+        // the finest mesh, eight of its cells further along x
         let found = wrong(&|mesh| {
             let gas = &mut mesh.nests[1].gas;
             let row = gas.cells[0];

@@ -7,7 +7,7 @@ use crate::span::Span;
 use crate::temperature::{gas_temperature_k, specific_internal_energy};
 use crate::uniform_mesh::{NestedGas, UniformMesh};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::{CLASSES, id_of_class, not_followed};
+use comove_sim::kernels::point::particle::{CLASSES, id_of_class, marked};
 use std::ops::Range;
 
 /// Displacements that a file may have, in box lengths.
@@ -204,11 +204,7 @@ impl Meshes {
                         set.velocity[axis].push(velocity[axis][m] as f32);
                     }
                     let id = id_of_class(class, row as u64).expect("a number of a row and at most 8 meshes");
-                    set.id.push(if followed.as_ref().is_none_or(|followed| followed[m]) {
-                        id
-                    } else {
-                        not_followed(id)
-                    });
+                    set.id.push(if followed.as_ref().is_none_or(|followed| followed[m]) { id } else { marked(id) });
                 }
             }
         }

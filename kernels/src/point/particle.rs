@@ -17,8 +17,8 @@ pub const CLASSES: usize = 8;
 /// Position of the class in an identity.
 const CLASS_SHIFT: u32 = 60;
 
-/// Bit of an identity whose particle refinement does not follow.
-const NOT_FOLLOWED_SHIFT: u32 = 59;
+/// Position in an identity of the mark of particles that refinement does not follow.
+const MARK_SHIFT: u32 = 59;
 
 /// Kinds of particles: a class, and whether refinement follows it.
 const KINDS: usize = 2 * CLASSES;
@@ -36,8 +36,7 @@ pub const fn class_of(id: u64) -> usize {
     (id >> CLASS_SHIFT) as usize & (CLASSES - 1)
 }
 
-/// The identity of a particle of a class that refinement follows if the class is 0; none for a class above 7 or a number of 2⁵⁹ or
-/// more.
+/// The identity, without the mark, of a particle of a class; none for a class above 7 or a number of 2⁵⁹ or more.
 pub const fn id_of_class(class: usize, number: u64) -> Option<u64> {
     if class < CLASSES && number_of(number) == number { Some(number | (class as u64) << CLASS_SHIFT) } else { None }
 }
@@ -45,7 +44,7 @@ pub const fn id_of_class(class: usize, number: u64) -> Option<u64> {
 /// An identity without its mass class and its mark.
 #[inline(always)]
 pub const fn number_of(id: u64) -> u64 {
-    id & ((1 << NOT_FOLLOWED_SHIFT) - 1)
+    id & ((1 << MARK_SHIFT) - 1)
 }
 
 /// Whether refinement follows the particle with this identity: it is of class 0 and has no mark.
@@ -55,18 +54,18 @@ pub const fn is_followed(id: u64) -> bool {
 }
 
 /// The identity of the same particle if refinement does not follow it.
-pub const fn not_followed(id: u64) -> u64 {
-    id | 1 << NOT_FOLLOWED_SHIFT
+pub const fn marked(id: u64) -> u64 {
+    id | 1 << MARK_SHIFT
 }
 
 /// The identity without that mark.
 pub const fn unmarked(id: u64) -> u64 {
-    id & !not_followed(0)
+    id & !marked(0)
 }
 
 #[inline(always)]
 const fn kind_of(id: u64) -> usize {
-    (id >> NOT_FOLLOWED_SHIFT) as usize & (KINDS - 1)
+    (id >> MARK_SHIFT) as usize & (KINDS - 1)
 }
 
 /// Mass of a particle of a class in units of class 0: 8ᶜ.
@@ -87,7 +86,7 @@ pub const fn mass_of(id: u64) -> u32 {
 pub struct WeightUnit {
     /// Bits of a weight along one axis, at least 2.
     bits: u32,
-    /// Weight of a particle in weights of class 0: of each class of one that has no mark, and of one that has.
+    /// Weight of a particle of each kind, twice the class and 1 more with the mark, in weights of class 0.
     of_kind: [u32; KINDS],
 }
 
@@ -265,7 +264,7 @@ mod tests {
         for class in 0..CLASSES {
             let id = id_of_class(class, 12_345).unwrap();
             assert_eq!((class_of(id), number_of(id), is_followed(id)), (class, 12_345, class == 0));
-            let marked = not_followed(id);
+            let marked = marked(id);
             assert_eq!((class_of(marked), number_of(marked), is_followed(marked)), (class, 12_345, false));
             assert_eq!((unmarked(marked), unmarked(id)), (id, id));
             let unit = WeightUnit::for_heaviest(class);

@@ -115,6 +115,9 @@ fn snapshot(file: &Path) -> Result<(), PipelineError> {
         for (n, count) in dark_matter.heavier.iter().enumerate().filter(|(_, count)| **count > 0) {
             print(&format!("    {count} of them {} times as heavy", mass_of_class(n + 1)))?;
         }
+        if dark_matter.not_followed > 0 {
+            print(&format!("    {} of the lightest not followed by refinement", dark_matter.not_followed))?;
+        }
     }
     let shares = tree.volume_fractions().into_iter().zip(tree.leaf_cells()).enumerate();
     for (level, (fraction, leaves)) in shares {

@@ -160,7 +160,13 @@ fn shown(name: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
     let enters = |list: &[Value]| list.iter().any(|v| v.is_object() || v.is_array());
     visit_leaves(name, value, &enters, &mut |name, value| {
         rows.push(match value {
-            Value::Array(list) => vec![name.to_owned(), list.iter().map(plain).collect::<Vec<_>>().join(", ")],
+            Value::Array(list) => {
+                let mut values: Vec<String> = list.iter().take(SHOWN).map(plain).collect();
+                if list.len() > SHOWN {
+                    values.push(format!("… {} more in {RESULT}", list.len() - SHOWN));
+                }
+                vec![name.to_owned(), values.join(", ")]
+            }
             single => vec![if name.is_empty() { "value" } else { name }.to_owned(), plain(single)],
         });
     });
@@ -193,6 +199,9 @@ mod tests {
             ["peak.place", "1.500, 2.250"],
         ];
         assert_eq!(rows, expected.map(|row| row.map(String::from).to_vec()));
+        rows.clear();
+        shown("ids", &json!((0..SHOWN + 7).collect::<Vec<usize>>()), &mut rows);
+        assert!(rows[0][1].starts_with("0, 1, 2") && rows[0][1].ends_with("… 7 more in result.json"), "{rows:?}");
         rows.clear();
         shown("", &json!(2.5), &mut rows);
         assert_eq!(rows, [["value", "2.500"]]);

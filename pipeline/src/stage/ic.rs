@@ -177,12 +177,15 @@ impl InitialCondition {
         }
     }
 
-    /// Identities of particles that refinement follows; empty for all.
-    fn follow(&self) -> &Identities {
-        match self {
-            Self::Gaussian(ic) => &ic.follow,
-            Self::Load(ic, _) => &ic.follow,
-        }
+    /// The same of which refinement follows all particles, and the identities of those that it followed; none for all.
+    pub(crate) fn without_follow(&self) -> (Self, Identities) {
+        let mut all = self.clone();
+        let follow = match &mut all {
+            Self::Gaussian(ic) => &mut ic.follow,
+            Self::Load(ic, _) => &mut ic.follow,
+        };
+        let follow = std::mem::take(follow);
+        (all, follow)
     }
 
     /// What the mesh's file states of it.
@@ -238,9 +241,14 @@ impl Stage for InitialCondition {
             }
             Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
-        let source = match self.follow().len() {
-            0 => source,
-            count => format!("{source}, following {count} particles"),
+        let followed = match self {
+            Self::Gaussian(ic) => &ic.follow,
+            Self::Load(ic, _) => &ic.follow,
+        };
+        let source = match (followed.len(), self) {
+            (0, _) => source,
+            (count, Self::Gaussian(_)) => format!("{source}, refinement follows those from {count} places"),
+            (count, Self::Load(..)) => format!("{source}, refinement follows {count} of them"),
         };
         if let (Some(particles), false) = (self.off_lattice(), self.has_gas()) {
             return format!("{particles} particles in {box_mpc_h} Mpc/h at z = {z}{source}");
@@ -450,8 +458,9 @@ pub(crate) struct GaussianOptions {
     pub species_transfer: Option<SpeciesTransfer>,
     /// A region of finer particles, and of gas at their resolution: `cells` are then those of the coarsest lattice.
     pub zoom: Option<Zoom>,
-    /// Identities of particles of a run with these `cells` and without zoom: criteria that count particles count those of the
-    /// lightest alone that begin in their places. By default all.
+    /// Identities of the particles that refinement follows, numbered as in a run with these `cells` and no zoom:
+    /// `particles_above` and `region_of_particles` then count only the lightest particles that start in these cells. By default
+    /// all of the lightest.
     pub follow: Option<Vec<u64>>,
     /// Gas temperature in K; by default from decoupling.
     pub temperature_k: Option<f64>,
@@ -484,8 +493,9 @@ pub(crate) struct LoadOptions {
     /// Whether a file of gas alone, which then has all of omega_m, is meant where omega_b is less: a warning without it.
     #[serde(default)]
     pub baryons_only: bool,
-    /// Identities, as in the file, of particles of the lightest mass: criteria that count particles count these alone. By default
-    /// all that the file does not mark.
+    /// Identities of the particles that refinement follows, of the lightest mass, as in the file; of files without identities
+    /// numbers of rows, from 0. `particles_above` and `region_of_particles` then count only these. By default all that the file
+    /// does not mark.
     pub follow: Option<Vec<u64>>,
     /// The reason why the file is accepted though its examination finds mistakes; for the report and the ledger.
     pub trust: Option<String>,

@@ -30,6 +30,10 @@ impl Stage for IcReport {
         "density, velocities and temperature beside linear theory".into()
     }
 
+    fn results_version(&self) -> u32 {
+        2
+    }
+
     fn parameters(&self) -> Value {
         json!({})
     }

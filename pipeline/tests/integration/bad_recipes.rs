@@ -64,6 +64,16 @@ fn zooms() {
         r#"                                                            ^"#,
         "ic_gaussian: follow = 3: needs particles; set dark_matter: true, or remove follow",
     );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, follow: [] });"#,
+        r#"                                                                               ^"#,
+        "ic_gaussian: follow: the list is empty, and refinement would follow nothing; give ids, or remove follow",
+    );
+    check(
+        r#"ic_gaussian(C, #{ box_mpc_h: 25, cells: 32, z: 49, seed: 1, dark_matter: true, gas: false, follow: [9], zoom: #{ center: [20, 20, 20], extent: [4, 4, 4], levels: 1 } });"#,
+        r#"                                                                                           ^"#,
+        "ic_gaussian: follow = 9: no given place has particles of the finest lattice: enlarge extent of zoom, or give others",
+    );
 }
 
 /// A universe has one source of noise, and particles have orders of perturbation theory.

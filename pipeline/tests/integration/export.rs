@@ -10,7 +10,8 @@ use std::process::Command;
 
 const RECIPE: &str = "
 const C = cosmology(#{ h: 0.7, omega_m: 0.3, omega_b: 0.045, sigma8: 0.9, n_s: 1 });
-const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5, gas: false, dark_matter: true });
+const FOLLOW = if param(\"follow\", false, \"three particles alone\") { #{ follow: [1, 2, 3] } } else { #{} };
+const IC = ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: 5, gas: false, dark_matter: true } + FOLLOW);
 const ENDS = if param(\"two\", false, \"two runs\") { [9, 4] } else { [9] };
 const RUNS = ENDS.map(|z| evolve(IC, #{ z_end: z, max_level: 2, refine: particles_above(8) }));
 campaign(\"export\", RUNS)
@@ -60,6 +61,38 @@ fn a_deck_states_its_options() {
     // a level that may be refined each: hardly more than eight particles of (20/16)³
     assert_eq!(flags.lines().count(), 3, "{flags}");
     assert!(flags.lines().nth(1).unwrap().contains(" 1.56250156"), "{flags}");
+}
+
+/// Codes get the particles that they have without `follow`, which is said at the top; criteria that count all are not made of it.
+#[test]
+fn what_refinement_follows_is_not_carried_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("r.rhai"), RECIPE).unwrap();
+    for (code, file, ic, counts) in [
+        ("gadget", "param.txt", "ics.hdf5", None),
+        ("swift", "swift.yml", "ics.hdf5", None),
+        ("gamer", "Input__Parameter", "PAR_IC", Some("OPT__FLAG_PAR_MASS_CELL  1")),
+        ("ramses", "ramses.nml", "ics/ic_poscx", Some("m_refine=")),
+        ("enzo", "enzo.par", "ParticleDisplacements_x", Some("MinimumOverDensityForRefinement")),
+        ("nyx", "inputs", "ics.nyx", None),
+    ] {
+        let made = |name: &str, options: &[&str]| {
+            let arguments = [&["export", "r.rhai", name, "--for", code], options].concat();
+            let done = comove(folder, &arguments, 0);
+            assert!(done.contains("4096 particles"), "{done}");
+            let text = fs::read_to_string(folder.join(name).join(file)).unwrap();
+            (fs::read(folder.join(name).join(ic)).unwrap(), text)
+        };
+        let (all, text) = made(&format!("all_{code}"), &[]);
+        assert!(!text.contains("ic.follow") && counts.is_none_or(|line| text.contains(line)), "{code}: {text}");
+        let (some, text) = made(&format!("some_{code}"), &["-p", "follow=true"]);
+        assert!(
+            text.contains("ic.follow: 3 identities") && counts.is_none_or(|line| !text.contains(line)),
+            "{code}: {text}"
+        );
+        assert!(all == some, "{code}");
+    }
 }
 
 #[test]

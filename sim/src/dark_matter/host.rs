@@ -260,7 +260,7 @@ impl HostParticles {
 mod tests {
     use super::*;
     use crate::mesh::PERIODIC;
-    use comove_kernels::point::particle::{id_of_class, not_followed};
+    use comove_kernels::point::particle::{id_of_class, marked};
 
     /// Counts, masses and shot noise of several classes in closed form; the text of a single class has no `heavier`.
     #[test]
@@ -281,13 +281,13 @@ mod tests {
         let heavy =
             DarkMatterHeader { particles: 5, particle_mass: 1.0, heavier: [0, 4, 1, 0, 0, 0, 0], not_followed: 0 };
         assert_eq!((heavy.number_if_lightest(), heavy.mass()), (4 + 8, 4.0 * 64.0 + 512.0));
-        let id = [1, 2, class(1, 7)].into_iter().chain([3, class(1, 8)].map(not_followed)).collect();
-        let marked = HostParticles { particle_mass: 1.0, id, ..HostParticles::default() }.header();
-        assert_eq!((marked.particles, marked.heavier[0], marked.not_followed), (5, 2, 1));
-        let text = serde_json::to_string(&marked).unwrap();
-        assert_eq!(serde_json::from_str::<DarkMatterHeader>(&text).unwrap(), marked);
-        let all = HostParticles { particle_mass: 1.0, id: vec![1, not_followed(2)], ..HostParticles::default() };
-        let units = [one, heavy, marked, all.header()].map(|header| header.unit_of_followed().is_some());
+        let id = [1, 2, class(1, 7)].into_iter().chain([3, class(1, 8)].map(marked)).collect();
+        let some = HostParticles { particle_mass: 1.0, id, ..HostParticles::default() }.header();
+        assert_eq!((some.particles, some.heavier[0], some.not_followed), (5, 2, 1));
+        let text = serde_json::to_string(&some).unwrap();
+        assert_eq!(serde_json::from_str::<DarkMatterHeader>(&text).unwrap(), some);
+        let all = HostParticles { particle_mass: 1.0, id: vec![1, marked(2)], ..HostParticles::default() };
+        let units = [one, heavy, some, all.header()].map(|header| header.unit_of_followed().is_some());
         assert_eq!(units, [false, true, true, true]);
     }
 

@@ -89,7 +89,7 @@ pub fn regrid<T: Real>(
 /// [`SimError::CellMass`].
 pub(crate) fn prepare<T: Real>(state: &mut State<T>, parameters: &RunParameters, from: usize) -> Result<(), SimError> {
     let levels = from..state.level_count();
-    // deposits of followed particles are counted, of all of one mass the density; solves find cells of too much mass
+    // if refinement does not follow all particles criteria use deposits, otherwise the density; solves find cells of too much mass
     let has_others = state.dark_matter.as_ref().is_some_and(|matter| matter.header().unit_of_followed().is_some());
     let only_counts =
         has_others && parameters.gravity && parameters.refine.iter().all(Criterion::only_counts_particles);

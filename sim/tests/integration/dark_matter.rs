@@ -5,7 +5,7 @@ use crate::common;
 use common::{cosmological_parameters, initial, initial_on};
 use comove_sim::fields::FieldSet;
 use comove_sim::kernels::layout::{GROUP_CELLS, GROUP_VALUES, PATCH, cell, octant_origin};
-use comove_sim::kernels::point::particle::{id_of_class, not_followed};
+use comove_sim::kernels::point::particle::{id_of_class, marked};
 use comove_sim::mesh::PERIODIC;
 use comove_sim::records::{Ledger, StepRecord};
 use comove_sim::{
@@ -485,10 +485,10 @@ fn particles_above_counts_followed_particles() {
     let all = without_gas(waves_on(4, [32; 3]));
     let mut some = all.clone();
     let particles = some.state.particles.as_mut().unwrap();
-    let is_far = |x: u32| x < 1 << 30 || x >= 3 << 30;
+    let is_far = |x: u32| !(1 << 30..3 << 30).contains(&x);
     for n in 0..particles.len() {
         if (0..3).any(|axis| is_far(particles.position[axis][n])) {
-            particles.id[n] = not_followed(particles.id[n]);
+            particles.id[n] = marked(particles.id[n]);
         }
     }
     some.header.dark_matter = Some(particles.header());

@@ -12,7 +12,7 @@ use crate::messages::{exchange, gather_all};
 use crate::particle_grid::{ParticleGrid, in_code_length, position_of};
 use bytemuck::{Pod, Zeroable};
 use comove_sim::HostParticles;
-use comove_sim::kernels::point::particle::mass_of;
+use comove_sim::kernels::point::particle::{mass_of, unmarked};
 use comove_sim::parallel::Communicator;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -40,7 +40,7 @@ impl Member {
 
     fn new(particles: &HostParticles, n: usize) -> Self {
         let velocity = particles.velocity.each_ref().map(|column| column[n]);
-        Self { id: particles.id[n], position: position_of(particles, n), velocity }
+        Self { id: unmarked(particles.id[n]), position: position_of(particles, n), velocity }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writing a mesh as a folder of GRAFIC files: the quantities of the module's table, in 32 bits and native byte order.
 
-use super::{CONTRAST, HEADER_BYTES, POSC, VELB, VELC};
+use super::{CONTRAST, HEADER_BYTES, POSC, REFMAP, VELB, VELC};
 use crate::error::IcError;
 use crate::format::cell_values::{Value, motion, write_each};
 use crate::format::{FileHeader, write_then_rename};
@@ -19,13 +19,14 @@ const RAMSES_K: f64 = 1.356e-2;
 
 /// Names of all files that [`write()`] makes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    [CONTRAST, TEMPERATURE].into_iter().chain(VELB).chain(VELC).chain(POSC)
+    [CONTRAST, TEMPERATURE, REFMAP].into_iter().chain(VELB).chain(VELC).chain(POSC)
 }
 
 /// Writes a mesh, held entirely by this rank, plane by plane. The density contrast is 0 without gas: RAMSES reads the header of
 /// its file in any case.
 ///
 /// * `share`, `gamma`: mean density of the gas, in the mean matter density; its ratio of specific heats
+/// * `followed`: whether refinement follows the particle of each cell, where it does not follow all
 /// * `progress`: receives the fraction written
 ///
 /// # Errors
@@ -34,12 +35,16 @@ pub fn write(
     folder: &Path,
     header: &FileHeader,
     (mesh, share, gamma): (&UniformMesh, f64, f64),
+    followed: Option<&[bool]>,
     progress: &dyn Fn(f64),
 ) -> Result<(), IcError> {
     let km_s = VELOCITY_KM_S / header.a;
     let contrast = move |n: usize| mesh.density.get(n).map_or(0.0, |density| density / share - 1.0);
     let mut files = motion(mesh, header.box_mpc_h, [VELB, VELC, POSC], km_s, 1.0);
     files.push((CONTRAST, Box::new(contrast)));
+    if let Some(followed) = followed {
+        files.push((REFMAP, Box::new(|n| f64::from(u8::from(followed[n])))));
+    }
     if !mesh.density.is_empty() {
         let of_ramses = specific_internal_energy(&header.cosmology, header.a, RAMSES_K / header.a.powi(2), 1.0, gamma);
         let deviation = move |n: usize| mesh.internal_energy[n] / mesh.density[n] / of_ramses - 1.0;

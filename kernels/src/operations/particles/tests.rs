@@ -1,7 +1,7 @@
 use super::*;
 use crate::layout::{GROUP, PATCH, cell_coordinate};
 use crate::level::level_topology::NONE;
-use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, mass_of_class, not_followed};
+use crate::point::particle::{WHOLE, class_of, drifted, id_of_class, marked, mass_of_class};
 use crate::testing::{Mesh, Noise, with_gpu};
 
 const LEVELS: usize = 3;
@@ -35,11 +35,12 @@ fn particles(count: usize, noise: &mut Noise) -> [Vec<u32>; COLUMNS] {
     columns
 }
 
-/// The same with classes from 0 to the heaviest, most particles being light.
+/// The same with classes from 0 to the heaviest, most particles being light, and marks on half of them.
 fn with_classes(mut columns: [Vec<u32>; COLUMNS], heaviest: usize) -> [Vec<u32>; COLUMNS] {
     for (n, upper_half) in columns[7].iter_mut().enumerate() {
         let class = if n % 3 == 0 { n / 3 % (heaviest + 1) } else { 0 };
-        *upper_half = (id_of_class(class, u64::from(*upper_half) << 32).unwrap() >> 32) as u32;
+        let id = id_of_class(class, u64::from(*upper_half) << 32).unwrap();
+        *upper_half = (if n % 2 == 0 { marked(id) } else { id } >> 32) as u32;
     }
     columns
 }
@@ -168,9 +169,7 @@ fn a_heavy_particle_is_as_many_light_ones() {
     let device = Device::cpu(2).unwrap();
     let some = particles(600, &mut Noise::new(21));
     for heaviest in [1, 2, 3] {
-        let mut heavy = with_classes(some.clone(), heaviest);
-        let mark = (not_followed(0) >> 32) as u32;
-        heavy[7].iter_mut().step_by(2).for_each(|upper_half| *upper_half |= mark);
+        let heavy = with_classes(some.clone(), heaviest);
         let class = |n: usize| class_of(of_upper_half(heavy[7][n]));
         let copies = |of: &dyn Fn(usize) -> usize| {
             some.each_ref().map(|column| (0..600).flat_map(|n| vec![column[n]; of(n)]).collect::<Vec<u32>>())

@@ -3,14 +3,20 @@
 use crate::error::PipelineError;
 use comove_analysis::covering_grid::{GRID_LIMIT_MIB, grid_within};
 use comove_ic::uniform_mesh::{DarkMatter, Lattice, UniformMesh};
+use comove_sim::kernels::point::particle::{is_followed, unmarked};
 use comove_sim::{Cosmology, HostParticles, Snapshot};
 use std::path::Path;
 
-/// Mesh of a level. A particle's identity is the number of its cell, x fastest, as `ic_gaussian` numbers particles.
+/// Mesh of a level, and whether refinement follows the particle of each cell, where it does not follow all. A particle's identity is
+/// the number of its cell, x fastest, as `ic_gaussian` numbers particles.
 ///
 /// # Errors
 /// For particles that are not one for each cell; for massive neutrinos, which these files do not hold.
-pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<UniformMesh, PipelineError> {
+pub(super) fn mesh(
+    source: &Path,
+    snapshot: &Snapshot,
+    level: usize,
+) -> Result<(UniformMesh, Option<Vec<bool>>), PipelineError> {
     if let Some(cosmology) = snapshot.header.cosmology.filter(Cosmology::has_neutrinos) {
         let reason = format!("m_nu_ev = {}; --format grafic needs m_nu_ev: 0: use --format npy", cosmology.m_nu_ev);
         return Err(PipelineError::input(source, reason));
@@ -32,43 +38,54 @@ pub(super) fn mesh(source: &Path, snapshot: &Snapshot, level: usize) -> Result<U
             *momentum = speed.iter().zip(&mesh.density).map(|(speed, density)| speed / velocity * density).collect();
         }
     }
+    let mut followed = None;
     if let Some(particles) = &snapshot.state.particles {
-        let lattice = lattice(particles, &mesh, snapshot.box_lengths()).map_err(|found| {
+        let place = |found| {
             let reason = format!(
                 "{found}; --format grafic needs a particle for each of the {cells:?} cells of level {level}, numbered from 0: \
                  choose another --level, or --format gadget"
             );
             PipelineError::input(source, reason)
-        })?;
-        mesh.dark_matter = Some(DarkMatter::Lattice(lattice));
+        };
+        let of_cell = by_cell(particles, &mesh).map_err(place)?;
+        if particles.header().not_followed > 0 {
+            followed = Some(of_cell.iter().map(|&n| is_followed(particles.id[n])).collect());
+        }
+        mesh.dark_matter = Some(DarkMatter::Lattice(lattice(particles, &mesh, snapshot.box_lengths(), &of_cell)));
     }
-    Ok(mesh)
+    Ok((mesh, followed))
 }
 
-/// Particles in the order of their cells, with displacements from the cells' lower corners.
+/// The particle of each cell.
 ///
 /// # Errors
 /// The number or identity that no lattice has.
-fn lattice(particles: &HostParticles, mesh: &UniformMesh, lengths: [f64; 3]) -> Result<Lattice, String> {
+fn by_cell(particles: &HostParticles, mesh: &UniformMesh) -> Result<Vec<usize>, String> {
     let count = mesh.cell_count();
     if particles.len() != count {
         return Err(format!("{} particles", particles.len()));
     }
     let mut of_cell = vec![usize::MAX; count];
     for (n, &id) in particles.id.iter().enumerate() {
-        match of_cell.get_mut(id as usize) {
+        match of_cell.get_mut(unmarked(id) as usize) {
             Some(place) if *place == usize::MAX => *place = n,
-            _ => return Err(format!("a particle has the identity {id}")),
+            _ => return Err(format!("a particle has the identity {}", unmarked(id))),
         }
     }
+    Ok(of_cell)
+}
+
+/// Particles in the order of their cells, with displacements from the cells' lower corners.
+fn lattice(particles: &HostParticles, mesh: &UniformMesh, lengths: [f64; 3], of_cell: &[usize]) -> Lattice {
+    let count = mesh.cell_count();
     let way = |cell: usize, axis: usize| {
         let at = mesh.cell(cell)[axis] as f64 * lengths[axis] / mesh.cells[axis] as f64;
         let way = particles.coordinate(of_cell[cell], axis, lengths[axis]) - at;
         // the shorter one around the box
         way - lengths[axis] * (way / lengths[axis]).round()
     };
-    Ok(Lattice {
+    Lattice {
         displacement: [0, 1, 2].map(|axis| (0..count).map(|cell| way(cell, axis)).collect()),
         velocity: [0, 1, 2].map(|axis| of_cell.iter().map(|&n| f64::from(particles.velocity[axis][n])).collect()),
-    })
+    }
 }

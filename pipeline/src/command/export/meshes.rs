@@ -7,6 +7,7 @@ use comove_analysis::cells::patch_cells;
 use comove_analysis::covering_grid::{GRID_LIMIT_MIB, grid_within};
 use comove_ic::format::{npy, vtkhdf};
 use comove_sim::kernels::layout::{GROUP, OCTANTS, PATCH, octant_origin};
+use comove_sim::kernels::point::particle::unmarked;
 use comove_sim::mesh::LeafPatch;
 use comove_sim::{HostParticles, Key, Snapshot, complete_file};
 use serde_json::{Map, Value, json};
@@ -109,8 +110,9 @@ fn columns(
     let mass = |n: usize| particles.mass(n) * units.mass_msun_h();
     npy::write(&file("particle_mass"), &[count], pieces().map(|piece| piece.map(mass).collect::<Vec<f64>>()))?;
     written.push(("particle_mass".into(), "Msun/h", "mass of a particle"));
-    npy::write(&file("particle_id"), &[count], pieces().map(|piece| &particles.id[piece]))?;
-    written.push(("particle_id".into(), "", "identity, with the mass class in bits 60 to 62 and a mark in bit 59"));
+    let id = |n: usize| unmarked(particles.id[n]);
+    npy::write(&file("particle_id"), &[count], pieces().map(|piece| piece.map(id).collect::<Vec<u64>>()))?;
+    written.push(("particle_id".into(), "", "identity, with the mass class in bits 60 to 62"));
     Ok(written)
 }
 

@@ -35,6 +35,8 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let run = resolver.stage(n).as_run().expect("a run was chosen");
     let name = resolver.name(n);
     let (ic, facts) = initial(&resolver, n, run, asked)?;
+    // with it particles would be on no lattice
+    let (ic, follow) = &ic.without_follow();
     check(run, facts, code, name)?;
     if let InitialCondition::Load(load, _) = ic {
         check_apart(&folder, &load.path)?;
@@ -76,12 +78,18 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let is_kept = on_mesh || of_particles && has_gas && moves_with_dark_matter(ic);
     let lattice = mesh.dark_matter.as_ref().filter(|_| is_kept).cloned();
     let dark_matter = restrict::take_dark_matter(&alone, &mut mesh, has_gas, width, Some(&facts.cosmology))?;
+    let dark_matter_header = dark_matter.as_ref().map(HostParticles::header);
     let setup = Setup {
         campaign: &recipe.campaign.name,
         facts,
         run,
         has_gas,
-        dark_matter: dark_matter.as_ref().map(HostParticles::header),
+        dark_matter: dark_matter_header,
+        follow: match (follow.len(), dark_matter_header.map_or(0, |header| header.not_followed)) {
+            (0, 0) => None,
+            (0, marked) => Some(format!("all but {marked} particles")),
+            (identities, _) => Some(format!("{identities} identities")),
+        },
         temperature_k: temperature_k(&mesh, facts),
     };
     std::fs::create_dir_all(&folder).map_err(PipelineError::io(&folder))?;
@@ -151,7 +159,7 @@ fn write(
             let ics = folder.join(deck::ramses::IC);
             std::fs::create_dir_all(&ics).map_err(PipelineError::io(&ics))?;
             let share = setup.omega_gas() / cosmology.omega_m;
-            grafic::write(&ics, &header, (mesh, share, setup.run.parameters.gamma), progress)?;
+            grafic::write(&ics, &header, (mesh, share, setup.run.parameters.gamma), None, progress)?;
             deck::ramses::write_deck(setup, folder)
         }
     }

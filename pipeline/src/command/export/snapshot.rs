@@ -53,11 +53,11 @@ pub(super) fn export(asked: &Export, format: ExportFormat) -> Result<(), Pipelin
         ExportFormat::Vtkhdf => meshes::vtkhdf(&snapshot, &path, &meshes::fields(&snapshot, &asked.fields)?, &report)?,
         ExportFormat::Grafic => {
             let header = header(&asked.source, &snapshot, &name)?;
-            let mesh = lattice::mesh(&asked.source, &snapshot, level)?;
+            let (mesh, followed) = lattice::mesh(&asked.source, &snapshot, level)?;
             std::fs::create_dir_all(&path).map_err(PipelineError::io(&path))?;
             remove_earlier(&path, grafic::names())?;
             let mean = mesh.density.iter().sum::<f64>() / mesh.density.len().max(1) as f64;
-            grafic::write(&path, &header, (&mesh, mean, snapshot.header.gamma), &report)?;
+            grafic::write(&path, &header, (&mesh, mean, snapshot.header.gamma), followed.as_deref(), &report)?;
             format!("{:?} cells", mesh.cells)
         }
     };

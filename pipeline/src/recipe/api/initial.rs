@@ -76,6 +76,7 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
                 let path = source.file_mut();
                 *path = input_path("ic_gaussian", &shared, &path.to_string_lossy())?;
             }
+            check_follow("ic_gaussian", options.follow.as_deref())?;
             if options.zoom.is_some() && !options.dark_matter {
                 return Err(Refusal::error("ic_gaussian", format!("zoom: {NEEDS_PARTICLES}"), Some("zoom")));
             }
@@ -96,6 +97,11 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
             let (ic, root) = options.build(cosmology);
             if let InitialCondition::Gaussian(ic @ GaussianIc { zoom: Some(zoom), .. }) = &ic {
                 warn_of_memory(&shared, place, zoom_bytes(ic, zoom), zoom.finest(ic.cells));
+                let (outside, all) = (ic.outside_zoom(), ic.follow.len());
+                if (1..all).contains(&outside) {
+                    let text = "have no particle of the finest lattice, and are not followed: enlarge extent of zoom";
+                    shared.warn("ic_gaussian", place, format!("follow: {outside} of {all} places {text}"));
+                }
             }
             handle("ic_gaussian", ic, root)
         })
@@ -111,12 +117,17 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         let (shared, place) = (shared.clone(), place_of(&context));
         later_or_now("ic_load", &context, options, move |options| {
             let options: LoadOptions = decode_with("ic_load", options, &[NAME])?;
+            check_follow("ic_load", options.follow.as_deref())?;
             // what a file of comove_ic holds is known when it is read
             let is_of_gas = matches!(options.format, Some(LoadFormat::UmIc { .. })) && !options.baryons_only;
             if let Some(warning) = all_baryons(&cosmology, FOR_GAS_ALONE).filter(|_| is_of_gas) {
                 shared.warn("ic_load", place, warning);
             }
             let contents = options.contents(&path).map_err(|error| failure("ic_load", &error))?;
+            if options.follow.is_some() && contents.is_some_and(|contents| contents.particles == 0) {
+                let message = format!("follow: {} holds no dark matter; remove follow", path.display());
+                return Err(Refusal::error("ic_load", message, Some("follow")));
+            }
             let built = options.build(cosmology, path.clone(), contents);
             let missing = |name: &str| refusal("ic_load", ".", &format!("missing field `{name}`"), &[NAME]);
             let (ic, root) = built.map_err(missing)?;
@@ -124,6 +135,17 @@ pub(crate) fn register(engine: &mut Engine, session: &Arc<Session>) {
         })
     };
     engine.register_fn("ic_load", load);
+}
+
+/// Refuses a list of no particles, which a selection may have left.
+fn check_follow(function: &str, follow: Option<&[u64]>) -> Bound<()> {
+    match follow {
+        Some([]) => {
+            let message = "follow: the list is empty, and refinement would follow nothing; give ids, or remove follow";
+            Err(Refusal::error(function, message, Some("follow")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks where the noise comes from and the order of perturbation theory; makes the path of a file absolute and, where the file

@@ -42,7 +42,7 @@ const FLAGS: [Flag; 3] = [
         parameter: OVERDENSITY,
         threshold: |setup, criterion| match criterion {
             // a particle for each cell of the root grid
-            Criterion::ParticlesAbove { thresholds } if setup.dark_matter.is_some() => common_value(thresholds),
+            Criterion::ParticlesAbove { thresholds } if setup.counted().is_some() => common_value(thresholds),
             _ => None,
         },
     },

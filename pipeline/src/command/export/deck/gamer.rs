@@ -77,11 +77,10 @@ const FLAGS: [Flag; 5] = [
         file: "Input__Flag_ParMassCell",
         column: "Particle_Mass_per_Cell",
         thresholds: |setup, criterion| match criterion {
-            // GAMER adds the masses of all particles, comove counts the lightest ones
+            // GAMER adds the masses of all particles
             Criterion::ParticlesAbove { thresholds } => {
-                let one_mass = setup.dark_matter.filter(|dark_matter| dark_matter.heaviest_class() == 0);
                 // a sum of as many masses rounds to either side of the threshold
-                let mass = one_mass?.particle_mass * (1.0 + 1e-6);
+                let mass = setup.counted()?.particle_mass * (1.0 + 1e-6);
                 Some(thresholds.iter().map(|t| t * mass).collect())
             }
             _ => None,

@@ -27,6 +27,8 @@ pub(super) struct Setup<'a> {
     pub run: &'a Evolve,
     pub has_gas: bool,
     pub dark_matter: Option<DarkMatterHeader>,
+    /// The particles that refinement follows, where these are not all.
+    pub follow: Option<String>,
     /// Mean temperature of the gas by mass in K; 0 without gas.
     pub temperature_k: f64,
 }
@@ -100,6 +102,11 @@ impl Setup<'_> {
         self.dark_matter.map_or(0, |dark_matter| dark_matter.particles)
     }
 
+    /// Dark matter of which comove counts all particles, as other codes do.
+    pub(super) fn counted(&self) -> Option<DarkMatterHeader> {
+        self.dark_matter.filter(|dark_matter| dark_matter.heaviest_class() == 0 && self.follow.is_none())
+    }
+
     /// The refinement criteria of the run; of a combination with `any` its parts.
     fn criteria(&self) -> Vec<&Criterion> {
         fn parts(criterion: &Criterion) -> Vec<&Criterion> {
@@ -162,6 +169,7 @@ impl Setup<'_> {
         if self.has_gas {
             all.push(("ic.mean_molecular_weight".into(), self.facts.mean_molecular_weight.to_string()));
         }
+        all.extend(self.follow.iter().map(|follow| ("ic.follow".into(), follow.clone())));
         let checkpoints = serde_json::to_value(&self.run.checkpoints).expect("numbers");
         all.extend(members("evolve.checkpoints", checkpoints));
         all

@@ -46,7 +46,9 @@ fn shown(setup: &Setup<'_>, thresholds: Option<Vec<Option<f64>>>) -> Option<Stri
 fn of_mass(setup: &Setup<'_>, criterion: &Criterion) -> Option<Vec<f64>> {
     let both = if setup.has_gas && setup.dark_matter.is_some() { 2.0 } else { 1.0 };
     match criterion {
-        Criterion::ParticlesAbove { thresholds } => Some(thresholds.iter().map(|t| both * t).collect()),
+        Criterion::ParticlesAbove { thresholds } => {
+            setup.counted().map(|_| thresholds.iter().map(|t| both * t).collect())
+        }
         Criterion::OverdensityAbove { thresholds } => {
             let finer = i32::from(setup.facts.level);
             Some(thresholds.iter().zip(0..).map(|(t, level)| both * t * 8f64.powi(finer - level)).collect())
