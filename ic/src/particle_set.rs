@@ -115,7 +115,7 @@ impl ParticleSet {
 
     /// Number of all ranks' particles that refinement follows: collective.
     fn followed(&self, communicator: &Communicator) -> u64 {
-        let mut count = [self.id.iter().filter(|&&id| is_followed(id)).count() as u64];
+        let mut count = [self.id.par_iter().filter(|&&id| is_followed(id)).count() as u64];
         communicator.sum(&mut count);
         count[0]
     }
@@ -130,7 +130,8 @@ impl ParticleSet {
 
     /// The first of some identities that no particle of class 0 has, on any rank: collective.
     pub(crate) fn first_missing(&self, communicator: &Communicator, identities: &Identities) -> Option<u64> {
-        let own: Vec<u64> = self.id.iter().copied().filter(|&id| is_followed(id) && identities.contains(id)).collect();
+        let is_one = |id: &u64| is_followed(*id) && identities.contains(*id);
+        let own: Vec<u64> = self.id.par_iter().copied().filter(is_one).collect();
         let of_ranks = communicator.gather_all(bytemuck::cast_slice(&own));
         let found: Identities = of_ranks.iter().flat_map(|ids| bytemuck::pod_collect_to_vec::<u8, u64>(ids)).collect();
         identities.iter().find(|&id| !found.contains(id))
@@ -206,8 +207,11 @@ impl ParticleSet {
     /// # Errors
     /// [`IcError::Parameter`], on all ranks.
     pub(crate) fn check_followed(&self, communicator: &Communicator) -> Result<(), IcError> {
+        if self.followed(communicator) > 0 {
+            return Ok(());
+        }
         let lightest = self.counts(communicator)[0];
-        if lightest == 0 || self.followed(communicator) > 0 {
+        if lightest == 0 {
             return Ok(());
         }
         let reason = "refinement needs some to follow: give follow, set ic_refmap to 1 in their cells, or clear bit 59 of their \

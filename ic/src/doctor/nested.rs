@@ -66,7 +66,7 @@ pub(super) fn nested_gas(
             let finding = examination.add(format!("density contrast of gas, {which}"), shown(slope), "1");
             let text = format!("{one} {} times the density contrast of the mesh around it", shown(slope));
             if slope < UNRELATED {
-                let cause = "is its first cell right, and is it of the same realisation?";
+                let cause = "check its first cell, and that both meshes are of one realisation";
                 finding.judge(Verdict::Wrong, format!("{text}: {cause}"));
             } else if !CONTRAST.contains(&slope) {
                 finding.judge(Verdict::Suspicious, text);
@@ -244,6 +244,6 @@ mod tests {
             let row = gas.cells[0];
             gas.density.chunks_mut(row).for_each(|row| row.rotate_right(8));
         });
-        assert!(found.contains("gas of nested mesh 2") && found.contains("is its first cell right"), "{found}");
+        assert!(found.contains("gas of nested mesh 2") && found.contains("check its first cell"), "{found}");
     }
 }
