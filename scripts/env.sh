@@ -6,7 +6,7 @@ comove_cmake_version() { "$1" --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*
 comove_cmake_is_new_enough() {
     local own="$PWD/.tools/venv/bin/cmake" major minor
     [ -x "$own" ] && export CMAKE="$own"
-    read -r major minor <<<"$(comove_cmake_version "${CMAKE:-cmake}") 0 0"
+    read -r major minor _ <<<"$(comove_cmake_version "${CMAKE:-cmake}") 0 0"
     [ "${major:-0}" -gt 3 ] || { [ "${major:-0}" -eq 3 ] && [ "${minor:-0}" -ge 26 ]; }
 }
 comove_cmake_is_new_enough || true
