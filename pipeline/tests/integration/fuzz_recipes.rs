@@ -65,7 +65,7 @@ const M = measure("m", RUN, |s| {
 campaign("small", [M])
 "#,
     r#"const SEEDS = [1, 2];
-const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true, lpt_order: 3 }),
+const RUNS = SEEDS.map(|seed| evolve(ic_gaussian(C, #{ box_mpc_h: 20, cells: 16, z: 49, seed: seed, dark_matter: true, lpt_order: 3, follow: [0, 17, 300] }),
     #{ z_end: 48, max_level: 1, refine: any([mass_above(30), all([particles_above(30), region_of_particles(1), not(mass_above(40))])]) }));
 fn spread(s) {
     let some = s.particles(#{ most: 9 });
