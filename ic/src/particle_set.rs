@@ -225,18 +225,17 @@ impl ParticleSet {
 
     /// The lowest identity that two particles have: collective.
     fn repeated_id(&self, communicator: &Communicator) -> Option<u64> {
-        let ranks = communicator.size();
-        let mut to = vec![Vec::new(); ranks];
         // a mark makes no difference
-        self.id
-            .iter()
-            .map(|&id| unmarked(id))
-            .for_each(|id| to[(id % ranks as u64) as usize].extend_from_slice(&id.to_ne_bytes()));
-        let come = communicator.exchange(to);
-        let mut ids: Vec<u64> = come.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes)).collect();
-        drop(come);
+        let mut ids: Vec<u64> = self.id.par_iter().map(|&id| unmarked(id)).collect();
+        let ranks = communicator.size();
+        if ranks > 1 {
+            let mut to = vec![Vec::new(); ranks];
+            ids.iter().for_each(|id| to[(id % ranks as u64) as usize].extend_from_slice(&id.to_ne_bytes()));
+            let come = communicator.exchange(to);
+            ids = come.iter().flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, u64>(bytes)).collect();
+        }
         ids.par_sort_unstable();
-        let own = ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        let own = ids.par_windows(2).find_first(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         communicator.gather_all_of(&own).into_iter().flatten().min()
     }
 }

@@ -20,6 +20,14 @@ const FEWEST: usize = 8;
 /// Bits behind the point of summed values, whose largest is 1.
 const BITS: i32 = 38;
 
+/// A number whose last bit is 1, as numbers up to 2⁵¹ from it have.
+const WHOLE_NUMBERS: f64 = 3.0 * (1u64 << 51) as f64;
+
+/// The nearest integer of a number below 2⁵¹, modulo 2⁶⁴: `round` is a call where processors of all ages are to run the program.
+fn to_nearest(value: f64) -> u64 {
+    (value + WHOLE_NUMBERS).to_bits().wrapping_sub(WHOLE_NUMBERS.to_bits())
+}
+
 /// Cells or particles that a thread adds at a time.
 const AT_A_TIME: usize = 1 << 18;
 
@@ -210,7 +218,7 @@ impl Grid {
                     let (cell, weight) = (row + at(0, a, nx), part * along[0].1[a] * unit);
                     let mut add = |field: usize, value: f64| {
                         let sum = &mut fields[field * self.count() + cell];
-                        *sum = sum.wrapping_add(value.round() as i64 as u64);
+                        *sum = sum.wrapping_add(to_nearest(value));
                     };
                     add(0, weight);
                     (0..3).for_each(|axis| add(1 + axis, weight * moving[axis]));
@@ -236,7 +244,7 @@ impl Grid {
             let row_of_sums = &mut sums[(z / b * ny + y / b) * nx..][..nx];
             for (x, sum) in row_of_sums.iter_mut().enumerate() {
                 let cells = row * length + x * b..row * length + (x + 1) * b;
-                *sum = cells.fold(*sum, |sum, i| sum.wrapping_add((f(i) * unit).round() as i64 as u64));
+                *sum = cells.fold(*sum, |sum, i| sum.wrapping_add(to_nearest(f(i) * unit)));
             }
         });
         let scale = 1.0 / unit / (b * b * b) as f64;
@@ -288,6 +296,15 @@ fn cloud(at: f64, order: i32) -> (i64, [f64; 4]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sums_are_of_nearest_integers() {
+        for value in
+            [0.0, 0.4, 0.6, -0.4, -0.6, 1e9 + 0.25, -1e9 - 0.75, 2f64.powi(38), -2f64.powi(38), 2f64.powi(50) + 1.0]
+        {
+            assert_eq!(to_nearest(value) as i64, value.round() as i64, "{value}");
+        }
+    }
 
     #[test]
     fn clouds_are_whole_and_centred() {

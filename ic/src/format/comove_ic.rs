@@ -3,7 +3,7 @@
 //! Described in docs/snapshot-format.md.
 
 use super::hdf5_input::{
-    AT_A_TIME, Hdf5Input, Numbers, SAME, described, is_number, number_of, numbers_of, pieces, text_of,
+    AT_A_TIME, Hdf5Input, Numbers, SAME, convert, described, is_number, number_of, numbers_of, pieces, text_of,
 };
 use super::reader::{Contents, Part, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
@@ -263,22 +263,19 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
         let (name, length) = (POSITIONS[axis], lengths[axis]);
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;
         for piece in pieces(rows.clone()) {
-            for (row, x) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
-                let fraction = HostParticles::fraction(x, length);
-                let outside = || refuse(name, row, x, &format!("outside the box from 0 to {length} Mpc/h"));
-                set.position[axis].push(fraction.ok_or_else(outside)?);
-            }
+            let values = input.rows::<f64>(&dataset, piece.clone())?;
+            let outside = |n: usize| {
+                refuse(name, piece.start + n, values[n], &format!("outside the box from 0 to {length} Mpc/h"))
+            };
+            convert(&values, &mut set.position[axis], |&x| HostParticles::fraction(x, length)).map_err(outside)?;
         }
         let name = LATTICE[3 + axis];
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;
         for piece in pieces(rows.clone()) {
-            for (row, v) in piece.clone().zip(input.rows::<f64>(&dataset, piece)?) {
-                let velocity = v as f32;
-                if !velocity.is_finite() {
-                    return Err(refuse(name, row, v, "must be finite"));
-                }
-                set.velocity[axis].push(velocity);
-            }
+            let values = input.rows::<f64>(&dataset, piece.clone())?;
+            let infinite = |n: usize| refuse(name, piece.start + n, values[n], "must be finite");
+            convert(&values, &mut set.velocity[axis], |&v| Some(v as f32).filter(|v| v.is_finite()))
+                .map_err(infinite)?;
         }
     }
     let dataset = input.dataset(ID, &shape, Numbers::Integers)?;

@@ -6,6 +6,7 @@ use comove_sim::filters;
 use hdf5::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5::{Container, Dataset, File, Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
+use rayon::prelude::*;
 use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -31,6 +32,24 @@ pub(super) const SAME: f64 = 1e-6;
 /// Ranges of at most [`AT_A_TIME`] rows, one after the other.
 pub(super) fn pieces(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     rows.clone().step_by(AT_A_TIME).map(move |first| first..rows.end.min(first + AT_A_TIME))
+}
+
+/// Appends values after a conversion, by all threads.
+///
+/// # Errors
+/// The position of the first value without one.
+pub(super) fn convert<A: Sync, B: Send>(
+    values: &[A],
+    to: &mut Vec<B>,
+    conversion: impl Fn(&A) -> Option<B> + Sync,
+) -> Result<(), usize> {
+    match values.par_iter().position_first(|value| conversion(value).is_none()) {
+        Some(n) => Err(n),
+        None => {
+            to.par_extend(values.par_iter().map(|value| conversion(value).expect("as just found")));
+            Ok(())
+        }
+    }
 }
 
 /// Kind of the numbers of a dataset.

@@ -19,7 +19,7 @@ mod records;
 mod units;
 pub mod write;
 
-use super::hdf5_input::{Hdf5Input, pieces};
+use super::hdf5_input::{Hdf5Input, convert, pieces};
 use super::reader::{Contents, ReadPart, Reader, Statements};
 use super::request::{LoadFormat, LoadIc};
 use crate::error::IcError;
@@ -32,6 +32,7 @@ use header::{Header, SWIFT_LENGTH};
 use input::{HEADER, Input};
 use masses::Masses;
 use quantity::Quantity;
+use rayon::prelude::*;
 pub(super) use records::begins;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -206,39 +207,36 @@ impl Files {
         let classes = self.masses.classes(&input, section)?;
         for rows in pieces(rows) {
             let start = rows.start;
-            for (n, &x) in positions.reals(rows.clone())?.iter().enumerate() {
-                let fraction = self.fraction(x).ok_or_else(|| {
-                    let (row, axis, FileUnits { box_size, length_name, .. }) =
-                        (start + n / 3, ["x", "y", "z"][n % 3], &self.units);
-                    input.content(format!(
-                        "{} has particle {row} (from 0) at {axis} = {x} {length_name}: expected 0 to {box_size}, \
-                         or up to an eighth of that outside",
-                        positions.name
-                    ))
-                })?;
-                set.position[n % 3].push(fraction);
-            }
-            for (n, &v) in velocities.reals(rows.clone())?.iter().enumerate() {
-                let velocity = (v * self.units.velocity) as f32;
-                if !velocity.is_finite() {
-                    let row = start + n / 3;
-                    let reason = format!("{} has {v} for particle {row} (from 0): must be finite", velocities.name);
-                    return Err(input.content(reason));
-                }
-                set.velocity[n % 3].push(velocity);
-            }
+            let values = positions.reals(rows.clone())?;
+            let outside = |n: usize| {
+                let FileUnits { box_size, length_name, .. } = &self.units;
+                input.content(format!(
+                    "{} has particle {} (from 0) at {} = {} {length_name}: expected 0 to {box_size}, or up to an eighth of \
+                     that outside",
+                    positions.name,
+                    start + n / 3,
+                    ["x", "y", "z"][n % 3],
+                    values[n]
+                ))
+            };
+            by_axis(&values, &mut set.position, |x| self.fraction(x)).map_err(outside)?;
+            let values = velocities.reals(rows.clone())?;
+            let infinite = |n: usize| {
+                let (v, row) = (values[n], start + n / 3);
+                input.content(format!("{} has {v} for particle {row} (from 0): must be finite", velocities.name))
+            };
+            let velocity = |v: f64| Some((v * self.units.velocity) as f32).filter(|v| v.is_finite());
+            by_axis(&values, &mut set.velocity, velocity).map_err(infinite)?;
             let of_rows = self.masses.of_rows(&input, section, &classes, rows.clone())?;
-            for (n, (&id, class)) in ids.integers(rows)?.iter().zip(of_rows).enumerate() {
-                // the bits above are the class and a mark
-                set.id.push(id_of_class(class, id).ok_or_else(|| {
-                    let row = start + n;
-                    input.content(format!(
-                        "{} has {id} for particle {row} (from 0): must be below 2⁵⁹ = 576460752303423488; number \
-                         particles anew",
-                        ids.name
-                    ))
-                })?);
-            }
+            let rows: Vec<(u64, usize)> = ids.integers(rows)?.into_iter().zip(of_rows).collect();
+            // the bits above are the class and a mark
+            convert(&rows, &mut set.id, |&(id, class)| id_of_class(class, id)).map_err(|n| {
+                let (id, row) = (rows[n].0, start + n);
+                input.content(format!(
+                    "{} has {id} for particle {row} (from 0): must be below 2⁵⁹ = 576460752303423488; number particles anew",
+                    ids.name
+                ))
+            })?;
         }
         Ok(())
     }
@@ -251,6 +249,25 @@ impl Files {
         let is_near = (-box_size / 8.0..=box_size * 1.125).contains(&x);
         is_near.then(|| HostParticles::fraction(x.rem_euclid(box_size), box_size)).flatten()
     }
+}
+
+/// Appends values of particle after particle to columns along x, y, z, after a conversion.
+///
+/// # Errors
+/// The position of the first value without one.
+fn by_axis<B: Send>(
+    values: &[f64],
+    columns: &mut [Vec<B>; 3],
+    conversion: impl Fn(f64) -> Option<B> + Sync,
+) -> Result<(), usize> {
+    if let Some(n) = values.par_iter().position_first(|&value| conversion(value).is_none()) {
+        return Err(n);
+    }
+    for (axis, column) in columns.iter_mut().enumerate() {
+        let of_axis = values.par_chunks_exact(3).map(|of| conversion(of[axis]).expect("as just found"));
+        column.par_extend(of_axis);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
