@@ -53,6 +53,14 @@ impl ParticleSet {
         self.id.is_empty()
     }
 
+    /// Makes room for so many more, as far as there is memory: a file may state more than it holds.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        let positions = self.position.iter_mut().try_for_each(|column| column.try_reserve_exact(count));
+        let velocities = self.velocity.iter_mut().try_for_each(|column| column.try_reserve_exact(count));
+        // columns without room grow later
+        let _ = positions.and(velocities).and_then(|()| self.id.try_reserve_exact(count));
+    }
+
     /// The rows of a rank, of `total` of all ranks: whole blocks of sums.
     pub(crate) fn rows(total: u64, rank: usize, ranks: usize) -> Range<usize> {
         part(total as usize, BLOCK, rank, ranks)

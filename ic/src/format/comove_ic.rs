@@ -259,6 +259,7 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
         input.content(format!("dataset \"{name}\" has {value} for particle {row} (from 0): {reason}"))
     };
     let mut set = ParticleSet::default();
+    set.reserve(rows.len());
     for axis in 0..3 {
         let (name, length) = (POSITIONS[axis], lengths[axis]);
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;

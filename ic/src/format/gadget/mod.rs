@@ -205,6 +205,7 @@ impl Files {
         let (positions, velocities) = (column(Quantity::Positions)?, column(Quantity::Velocities)?);
         let ids = column(Quantity::Ids)?;
         let classes = self.masses.classes(&input, section)?;
+        set.reserve(rows.len());
         for rows in pieces(rows) {
             let start = rows.start;
             let values = positions.reals(rows.clone())?;
