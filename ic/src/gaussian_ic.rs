@@ -216,11 +216,9 @@ impl GaussianIc {
     /// How many of the places of [`GaussianIc::follow`] have no particle of the finest lattice.
     pub fn outside_zoom(&self) -> u64 {
         let Some(zoom) = &self.zoom else { return 0 };
-        let nests = zoom.nests(self.cells, self.box_mpc_h);
-        let finest = nests.last().expect("at least the coarsest");
-        let [nx, ny, _] = self.cells.map(|n| n as u64);
-        let place = |number: u64| [number % nx, number / nx % ny, number / (nx * ny)].map(|i| i as usize);
-        self.follow.iter().filter(|&number| !finest.reaches(place(number), zoom.levels)).count() as u64
+        let region = zoom.places_of_finest(self.cells, self.box_mpc_h);
+        let is_inside = |number: u64| region.iter().zip(cell_of(number, self.cells)).all(|(span, i)| span.holds(i));
+        self.follow.iter().filter(|&number| !is_inside(number)).count() as u64
     }
 
     /// Generates the mesh: ρ̃ = 1 + δ, momentum ρ̃ṽ, internal energy of one temperature everywhere. Collective; of ranks
@@ -261,13 +259,11 @@ impl GaussianIc {
             }
         };
         if !self.follow.is_empty() {
-            let [nx, ny, _] = finest.map(|n| n as u64);
             let levels = self.zoom.map_or(0, |zoom| zoom.levels);
-            let place = |number: u64| [number % nx, number / nx % ny, number / (nx * ny)].map(|i| i >> levels);
-            let [width, depth, _] = self.cells.map(|n| n as u64);
+            let [nx, ny, _] = self.cells;
             mesh.follow(communicator, self.box_mpc_h, |number| {
-                let [i, j, k] = place(number);
-                self.follow.contains((k * depth + j) * width + i)
+                let [i, j, k] = cell_of(number, finest).map(|i| i >> levels);
+                self.follow.contains(((k * ny + j) * nx + i) as u64)
             });
         }
         mesh.check(communicator)?;
@@ -465,6 +461,12 @@ impl GaussianIc {
         mesh.nests.iter_mut().for_each(|part| self.heat(&mut part.gas));
         Ok(mesh)
     }
+}
+
+/// The cell with this number on a mesh, x fastest.
+fn cell_of(number: u64, [nx, ny, _]: [usize; 3]) -> [usize; 3] {
+    let number = number as usize;
+    [number % nx, number / nx % ny, number / (nx * ny)]
 }
 
 /// Motion in perturbation theory.

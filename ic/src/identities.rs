@@ -16,7 +16,7 @@ impl Identities {
         self.0.iter().map(|[first, last]| (last - first).saturating_add(1)).fold(0, u64::saturating_add)
     }
 
-    /// Whether there are none.
+    /// True for an empty set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -31,7 +31,7 @@ impl Identities {
         self.0.iter().flat_map(|&[first, last]| first..=last)
     }
 
-    /// Whether this is one of them.
+    /// True if the set contains the identity.
     pub fn contains(&self, id: u64) -> bool {
         let after = self.0.partition_point(|[first, _]| *first <= id);
         after.checked_sub(1).is_some_and(|n| id <= self.0[n][1])

@@ -53,7 +53,7 @@ impl ParticleSet {
         self.id.is_empty()
     }
 
-    /// Makes room for so many more, as far as there is memory: a file may state more than it holds.
+    /// Reserves room for `count` more particles if memory allows: a file may claim more than it holds.
     pub(crate) fn reserve(&mut self, count: usize) {
         let positions = self.position.iter_mut().try_for_each(|column| column.try_reserve_exact(count));
         let velocities = self.velocity.iter_mut().try_for_each(|column| column.try_reserve_exact(count));

@@ -103,6 +103,12 @@ impl Zoom {
         Span::cells_of(&self.gas_regions(cells, box_mpc_h))
     }
 
+    /// Cells of the coarsest lattice in which particles of the finest one start.
+    pub(crate) fn places_of_finest(&self, cells: [usize; 3], box_mpc_h: f64) -> [Span; 3] {
+        let finest = self.nests(cells, box_mpc_h).last().expect("at least the coarsest").region;
+        (0..self.levels).fold(finest, |region, _| region.map(Span::parents))
+    }
+
     /// The lattices, the coarsest first.
     pub(crate) fn nests(&self, cells: [usize; 3], box_mpc_h: f64) -> Vec<Nest> {
         let levels = usize::from(self.levels);
@@ -160,11 +166,6 @@ impl Nest {
     pub(crate) fn holds(&self, at: [usize; 3]) -> bool {
         let is_in = |spans: &[Span; 3]| (0..3).all(|axis| spans[axis].holds(at[axis]));
         is_in(&self.region) && !is_in(&self.covered)
-    }
-
-    /// True for a cell of a lattice coarser by some levels in which one of this lattice's cells has a particle, finer ones apart.
-    pub(crate) fn reaches(&self, cell: [usize; 3], levels: u8) -> bool {
-        (0..3).all(|axis| (cell[axis] << levels..(cell[axis] + 1) << levels).any(|i| self.region[axis].holds(i)))
     }
 
     /// Identity of a particle: its class, and its place on the lattice, x fastest.

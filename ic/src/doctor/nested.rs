@@ -18,7 +18,7 @@ const GROSS_DENSITY: f64 = 1.5;
 /// 3 and 1.6 Mpc/h, and 0.36 one cell beside their place, so that an offset of some cells alone is found.
 const CONTRAST: RangeInclusive<f64> = 0.3..=1.5;
 
-/// The same of velocities, whose waves are longer.
+/// Velocity over that of the coarser mesh without a remark; its waves are longer than those of the contrast.
 const VELOCITY: RangeInclusive<f64> = 0.7..=1.4;
 
 /// Contrast over that of the coarser mesh below which they are not of one realisation in its place.
@@ -41,7 +41,10 @@ pub(super) fn nested_gas(
 ) {
     for (n, nest) in mesh.nests.iter().enumerate() {
         let coarser = |cell: [usize; 3]| match n.checked_sub(1) {
-            Some(n) => (&mesh.nests[n].gas, mesh.nests[n].index(cell).expect("a part lies inside the coarser one")),
+            Some(n) => (
+                &mesh.nests[n].gas,
+                mesh.nests[n].index(cell).expect("each nested mesh lies inside the next coarser one"),
+            ),
             None => (mesh, mesh.index(cell)),
         };
         let Sums { densities: [fine, coarse], contrasts, velocities, cells } =
@@ -95,7 +98,7 @@ struct Sums {
     densities: [f64; 2],
     /// Density contrasts: of the finer mesh times that of the coarser one, and this squared.
     contrasts: [f64; 2],
-    /// The same of velocities.
+    /// Velocities: of the finer mesh times that of the coarser one, and this squared.
     velocities: [f64; 2],
     /// Number of cells.
     cells: f64,
@@ -179,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Findings on nested meshes after a change, on so many ranks, with the verdict and sentence of each.
+    /// Changes a mesh, and returns what all ranks find on nested meshes: quantity, verdict and sentence.
     fn said(ranks: usize, change: impl Fn(&mut UniformMesh) + Sync) -> Vec<(String, Verdict, String)> {
         let ic = zoom();
         let power = LinearPower::new(&ic.power, &ic.cosmology).unwrap();

@@ -268,14 +268,14 @@ fn read_set(input: &Hdf5Input, total: u64, part: &Part, lengths: [f64; 3]) -> Re
             let outside = |n: usize| {
                 refuse(name, piece.start + n, values[n], &format!("outside the box from 0 to {length} Mpc/h"))
             };
-            convert(&values, &mut set.position[axis], |&x| HostParticles::fraction(x, length)).map_err(outside)?;
+            convert(&values, [&mut set.position[axis]], |&x| HostParticles::fraction(x, length)).map_err(outside)?;
         }
         let name = LATTICE[3 + axis];
         let dataset = input.dataset(name, &shape, Numbers::Floats)?;
         for piece in pieces(rows.clone()) {
             let values = input.rows::<f64>(&dataset, piece.clone())?;
             let infinite = |n: usize| refuse(name, piece.start + n, values[n], "must be finite");
-            convert(&values, &mut set.velocity[axis], |&v| Some(v as f32).filter(|v| v.is_finite()))
+            convert(&values, [&mut set.velocity[axis]], |&v| Some(v as f32).filter(|v| v.is_finite()))
                 .map_err(infinite)?;
         }
     }

@@ -34,22 +34,22 @@ pub(super) fn pieces(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     rows.clone().step_by(AT_A_TIME).map(move |first| first..rows.end.min(first + AT_A_TIME))
 }
 
-/// Appends values after a conversion, by all threads.
+/// Appends rows of values, after a conversion by all threads, to columns.
 ///
 /// # Errors
-/// The position of the first value without one.
-pub(super) fn convert<A: Sync, B: Send>(
+/// The position of the first value without a conversion.
+pub(super) fn convert<A: Sync, B: Send, const N: usize>(
     values: &[A],
-    to: &mut Vec<B>,
+    columns: [&mut Vec<B>; N],
     conversion: impl Fn(&A) -> Option<B> + Sync,
 ) -> Result<(), usize> {
-    match values.par_iter().position_first(|value| conversion(value).is_none()) {
-        Some(n) => Err(n),
-        None => {
-            to.par_extend(values.par_iter().map(|value| conversion(value).expect("as just found")));
-            Ok(())
-        }
+    if let Some(n) = values.par_iter().position_first(|value| conversion(value).is_none()) {
+        return Err(n);
     }
+    for (n, column) in columns.into_iter().enumerate() {
+        column.par_extend(values.par_chunks_exact(N).map(|row| conversion(&row[n]).expect("checked above")));
+    }
+    Ok(())
 }
 
 /// Kind of the numbers of a dataset.

@@ -47,7 +47,7 @@ pub const fn number_of(id: u64) -> u64 {
     id & ((1 << MARK_SHIFT) - 1)
 }
 
-/// Whether refinement follows the particle with this identity: it is of class 0 and has no mark.
+/// True if refinement follows the particle: its class is 0, and its identity has no mark.
 #[inline(always)]
 pub const fn is_followed(id: u64) -> bool {
     kind_of(id) == 0

@@ -177,15 +177,21 @@ impl InitialCondition {
         }
     }
 
-    /// The same of which refinement follows all particles, and the identities of those that it followed; none for all.
-    pub(crate) fn without_follow(&self) -> (Self, Identities) {
-        let mut all = self.clone();
-        let follow = match &mut all {
-            Self::Gaussian(ic) => &mut ic.follow,
-            Self::Load(ic, _) => &mut ic.follow,
-        };
-        let follow = std::mem::take(follow);
-        (all, follow)
+    /// Identities of the particles that refinement follows; empty if it follows all.
+    pub(crate) fn follow(&self) -> &Identities {
+        match self {
+            Self::Gaussian(ic) => &ic.follow,
+            Self::Load(ic, _) => &ic.follow,
+        }
+    }
+
+    /// The initial condition without `follow`.
+    pub(crate) fn without_follow(&self) -> Self {
+        let follow = Identities::default();
+        match self.clone() {
+            Self::Gaussian(ic) => Self::Gaussian(GaussianIc { follow, ..ic }),
+            Self::Load(ic, contents) => Self::Load(LoadIc { follow, ..ic }, contents),
+        }
     }
 
     /// What the mesh's file states of it.
@@ -241,11 +247,7 @@ impl Stage for InitialCondition {
             }
             Self::Load(ic, _) => (ic.cells, ic.box_mpc_h, ic.z, format!(" from {}", ic.path.display())),
         };
-        let followed = match self {
-            Self::Gaussian(ic) => &ic.follow,
-            Self::Load(ic, _) => &ic.follow,
-        };
-        let source = match (followed.len(), self) {
+        let source = match (self.follow().len(), self) {
             (0, _) => source,
             (count, Self::Gaussian(_)) => format!("{source}, refinement follows those from {count} places"),
             (count, Self::Load(..)) => format!("{source}, refinement follows {count} of them"),

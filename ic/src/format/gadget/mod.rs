@@ -32,7 +32,6 @@ use header::{Header, SWIFT_LENGTH};
 use input::{HEADER, Input};
 use masses::Masses;
 use quantity::Quantity;
-use rayon::prelude::*;
 pub(super) use records::begins;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -220,18 +219,18 @@ impl Files {
                     values[n]
                 ))
             };
-            by_axis(&values, &mut set.position, |x| self.fraction(x)).map_err(outside)?;
+            convert(&values, set.position.each_mut(), |&x| self.fraction(x)).map_err(outside)?;
             let values = velocities.reals(rows.clone())?;
             let infinite = |n: usize| {
                 let (v, row) = (values[n], start + n / 3);
                 input.content(format!("{} has {v} for particle {row} (from 0): must be finite", velocities.name))
             };
-            let velocity = |v: f64| Some((v * self.units.velocity) as f32).filter(|v| v.is_finite());
-            by_axis(&values, &mut set.velocity, velocity).map_err(infinite)?;
+            let velocity = |v: &f64| Some((v * self.units.velocity) as f32).filter(|v| v.is_finite());
+            convert(&values, set.velocity.each_mut(), velocity).map_err(infinite)?;
             let of_rows = self.masses.of_rows(&input, section, &classes, rows.clone())?;
             let rows: Vec<(u64, usize)> = ids.integers(rows)?.into_iter().zip(of_rows).collect();
             // the bits above are the class and a mark
-            convert(&rows, &mut set.id, |&(id, class)| id_of_class(class, id)).map_err(|n| {
+            convert(&rows, [&mut set.id], |&(id, class)| id_of_class(class, id)).map_err(|n| {
                 let (id, row) = (rows[n].0, start + n);
                 input.content(format!(
                     "{} has {id} for particle {row} (from 0): must be below 2⁵⁹ = 576460752303423488; number particles anew",
@@ -250,25 +249,6 @@ impl Files {
         let is_near = (-box_size / 8.0..=box_size * 1.125).contains(&x);
         is_near.then(|| HostParticles::fraction(x.rem_euclid(box_size), box_size)).flatten()
     }
-}
-
-/// Appends values of particle after particle to columns along x, y, z, after a conversion.
-///
-/// # Errors
-/// The position of the first value without one.
-fn by_axis<B: Send>(
-    values: &[f64],
-    columns: &mut [Vec<B>; 3],
-    conversion: impl Fn(f64) -> Option<B> + Sync,
-) -> Result<(), usize> {
-    if let Some(n) = values.par_iter().position_first(|&value| conversion(value).is_none()) {
-        return Err(n);
-    }
-    for (axis, column) in columns.iter_mut().enumerate() {
-        let of_axis = values.par_chunks_exact(3).map(|of| conversion(of[axis]).expect("as just found"));
-        column.par_extend(of_axis);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

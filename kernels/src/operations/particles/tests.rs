@@ -35,7 +35,7 @@ fn particles(count: usize, noise: &mut Noise) -> [Vec<u32>; COLUMNS] {
     columns
 }
 
-/// The same with classes from 0 to the heaviest, most particles being light, and marks on half of them.
+/// The same with classes up to the heaviest, and a mark on every second particle. Most particles are light.
 fn with_classes(mut columns: [Vec<u32>; COLUMNS], heaviest: usize) -> [Vec<u32>; COLUMNS] {
     for (n, upper_half) in columns[7].iter_mut().enumerate() {
         let class = if n % 3 == 0 { n / 3 % (heaviest + 1) } else { 0 };

@@ -35,8 +35,9 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
     let run = resolver.stage(n).as_run().expect("a run was chosen");
     let name = resolver.name(n);
     let (ic, facts) = initial(&resolver, n, run, asked)?;
+    let follow = ic.follow().len();
     // with it particles would be on no lattice
-    let (ic, follow) = &ic.without_follow();
+    let ic = &ic.without_follow();
     check(run, facts, code, name)?;
     if let InitialCondition::Load(load, _) = ic {
         check_apart(&folder, &load.path)?;
@@ -85,7 +86,7 @@ pub(super) fn export(asked: &Export, code: Code) -> Result<(), PipelineError> {
         run,
         has_gas,
         dark_matter: dark_matter_header,
-        follow: match (follow.len(), dark_matter_header.map_or(0, |header| header.not_followed)) {
+        follow: match (follow, dark_matter_header.map_or(0, |header| header.not_followed)) {
             (0, 0) => None,
             (0, marked) => Some(format!("all but {marked} particles")),
             (identities, _) => Some(format!("{identities} identities")),

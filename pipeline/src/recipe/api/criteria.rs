@@ -38,8 +38,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &["particles_above(number: ?) -> Map"],
         "Where a cell holds more dark-matter particles than this: the mass of their clouds in the cell (density times volume) \
          over that of a particle, so not always a whole number. Of particles of several masses only the lightest count, so \
-         that a zoom simulation refines its region alone, and of these, where `follow` of the initial condition or its file says \
-         which, only those. Needs dark matter.",
+         that a zoom simulation refines its region alone. If `follow`, or the file of the initial condition, names particles, only \
+         these count. Needs dark matter.",
     )
     .used_as("particles_above(8), with thresholds as in density_above"),
     Function::new(
